@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Running the displaced instruction of a breakpoint probe. Contract of
+ * arch/<A>/probe.c and <asm/probe.h>.
+ *
+ * A slot holds a copy of the instruction, so prepared that stepping it and then
+ * arch_probe_step_end() have the effect of the original at its own address.
+ *
+ *	text:  ... [BREAK]  ...		slot:  [copy][BREAK]
+ *		     |  1 trap		         ^  | 2 step trap
+ *		     +---------------------------+  +--> behind the original
+ */
+#ifndef SONDE_ARCH_PROBE_H
+#define SONDE_ARCH_PROBE_H
+
+#include <lib/compiler.h>
+#include <arch/insn.h>
+
+struct pt_regs;
+
+/* What a step must remember until its end. One per nesting level and CPU. */
+struct arch_step {
+	unsigned long pc;    /* of the original instruction */
+	unsigned long slot;  /* of the copy */
+	unsigned long flags; /* saved interrupt, trace state */
+};
+
+#include <asm/probe.h> /* ARCH_SLOT_SIZE */
+
+/*
+ * Writes the slot code for @insn (decoded at its own address) that will live at
+ * @slot_va to @buf[ARCH_SLOT_SIZE]. -EOPNOTSUPP if the machine cannot step it,
+ * -ERANGE if an operand is out of reach from the slot. Pure.
+ */
+int __must_check arch_probe_prepare(const struct insn *insn,
+				    unsigned long slot_va, u8 *buf);
+
+/*
+ * Makes @regs step the copy at @slot: interrupts off, trace on. Interrupts off;
+ * any context; no-probe.
+ */
+void arch_probe_step_begin(struct arch_step *step, const struct insn *insn,
+			   unsigned long slot, struct pt_regs *regs);
+
+/*
+ * After the step trap: is this the end of @step (the pc is where a step of
+ * @insn can leave it)? If so repairs pc, pushed or linked return address,
+ * flags image, and restores interrupt and trace state as the instruction would
+ * have left them; returns true. A REP string instruction that is not finished
+ * is continued: false with *again set.
+ */
+bool arch_probe_step_end(const struct arch_step *step, const struct insn *insn,
+			 struct pt_regs *regs, bool *again);
+
+/*
+ * The copy faulted: makes @regs look as if the original had, so that fix-ups
+ * and reports name the original.
+ */
+void arch_probe_step_abort(const struct arch_step *step,
+			   const struct insn *insn, struct pt_regs *regs);
+
+#endif
