@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * All CPUs: bringing them up, asking them to do things.
+ */
+#ifndef SONDE_KERNEL_SMP_H
+#define SONDE_KERNEL_SMP_H
+
+#include <lib/compiler.h>
+
+struct cpu;
+struct pt_regs;
+
+enum ipi { IPI_RESCHED, IPI_CALL, IPI_COUNT };
+
+/* Starts all other CPUs and waits for them, with a limit; logs who is missing. */
+void smp_init(void);
+
+/* Entry of every other CPU, from arch code; interrupts off, idle stack. */
+__noreturn void smp_cpu_entry(struct cpu *cpu);
+
+/* Sends @ipi to @cpu. Any context with interrupts off. */
+void smp_send(struct cpu *cpu, enum ipi ipi);
+
+/*
+ * Runs @fn(@arg) with interrupts off on every online CPU, this one included, and
+ * returns when all have. Not with interrupts off, not in a handler. @fn must not
+ * sleep. A CPU that does not answer is reported every few seconds.
+ */
+void smp_call_all(void (*fn)(void *arg), void *arg);
+/* The same on one CPU. -ENODEV if it is not online. */
+int __must_check smp_call(unsigned cpu_id, void (*fn)(void *arg), void *arg);
+
+/* irq_handle(IRQ_IPI). */
+void smp_ipi_handle(struct pt_regs *regs);
+
+/* NMIs: runs @fn(@arg, regs) in NMI context on @cpu_id / all others; waits. */
+int __must_check smp_nmi_call(unsigned cpu_id,
+			      void (*fn)(void *arg, struct pt_regs *regs),
+			      void *arg);
+/* trap(): an NMI came. False if nobody asked for it. */
+bool smp_nmi_handle(struct pt_regs *regs);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of addresses and addresses of names, for every function, static ones
+ * included. Built from the linked image (tools/symtab) and linked in by a second
+ * pass. Immutable; no locks; any context.
+ */
+#ifndef SONDE_KERNEL_SYMTAB_H
+#define SONDE_KERNEL_SYMTAB_H
+
+#include <lib/compiler.h>
+
+struct symbol {
+	unsigned long addr;
+	unsigned size;	       /* bytes; up to the next symbol if unsized */
+	unsigned short local;  /* ppc64: local entry is addr + local */
+	const char *name;
+};
+
+void symtab_init(void);
+
+/* The function that holds @addr. -ENOENT if none. */
+int symtab_lookup(unsigned long addr, struct symbol *sym);
+
+/*
+ * The function called @name. -ENOENT if there is none; -EADDRNOTAVAIL if
+ * several have that name: symtab_next_named() then lists them.
+ */
+int symtab_find(const char *name, struct symbol *sym);
+/* The first symbol called @name behind @after (0: the first). */
+int symtab_next_named(const char *name, unsigned long after,
+		      struct symbol *sym);
+
+/* A name a person may have meant by @name, or NULL: "foo" -> "foo.isra.0". */
+const char *symtab_suggest(const char *name);
+
+/* The function after the one that starts at @addr; 0: the first. -ENOENT. */
+int symtab_next(unsigned long addr, struct symbol *sym);
+unsigned symtab_count(void);
+
+/* Where a probe of the function as such goes: local entry; x86: start. */
+static inline unsigned long symbol_entry(const struct symbol *sym)
+{
+	return sym->addr + sym->local;
+}
+
+#endif

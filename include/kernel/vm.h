@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The kernel's address space: the final page tables with their protections, the
+ * vmap area with guard pages, temporary aliases for patching text.
+ */
+#ifndef SONDE_KERNEL_VM_H
+#define SONDE_KERNEL_VM_H
+
+#include <lib/compiler.h>
+#include <arch/mmu.h>
+
+struct bootinfo;
+
+/* Boot CPU, once: builds kernel_pt (text RX, rodata R, data RW-NX) and uses it. */
+int __must_check vm_init(const struct bootinfo *bi);
+
+/*
+ * Maps @pages fresh zeroed frames with @prot, an unmapped guard page on either
+ * side. NULL when out of memory. Threads only (takes a mutex-like lock, may
+ * wait for other CPUs to flush).
+ */
+void *vm_alloc(size_t pages, unsigned prot) __must_check;
+/* @p as returned. Unmaps, flushes on all CPUs, frees the frames. */
+void vm_free(void *p);
+size_t vm_pages_used(void);
+
+/* Changes protection of whole pages inside a vm_alloc()ed area, all CPUs. */
+int __must_check vm_protect(void *p, size_t pages, unsigned prot);
+
+/* Device registers: uncached mapping at a fresh address. NULL on failure. */
+volatile void *vm_map_device(phys_t pa, size_t size);
+
+/*
+ * A writable alias of the page that holds @va, at the same offset in its page,
+ * on this CPU only. Interrupts off until vm_alias_end(). NULL if @va is not
+ * mapped. Never crosses into the next page: callers write page by page.
+ */
+void *vm_alias_begin(const void *va);
+void vm_alias_end(void);
+
+/* Is @addr in a guard page of the vmap area? For reports of stack overflow. */
+bool vm_is_guard(unsigned long addr);
+
+/*
+ * Looks at every leaf: -EACCES with *bad if one is writable and executable, or
+ * if any alias of image text or rodata is writable.
+ */
+int vm_check_protections(unsigned long *bad);
+
+#endif
