@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Probes for clients: names and meaning are those of Linux's kprobes.
+ *
+ * A handler runs with interrupts off, on the CPU and the stack of the probed
+ * code, in whatever context that runs; it must not sleep or take locks. It sees
+ * the registers as they are just before the probed instruction, with
+ * instruction_pointer() its address; what it writes to them takes effect.
+ */
+#ifndef SONDE_PROBE_KPROBE_H
+#define SONDE_PROBE_KPROBE_H
+
+#include <lib/compiler.h>
+#include <lib/list.h>
+#include <arch/regs.h>
+
+struct kprobe;
+struct site;
+
+/* Return values are ignored: no probe can keep another from being called. */
+typedef int (*kprobe_pre_handler_t)(struct kprobe *p, struct pt_regs *regs);
+typedef void (*kprobe_post_handler_t)(struct kprobe *p, struct pt_regs *regs,
+				      unsigned long flags);
+typedef int (*kprobe_fault_handler_t)(struct kprobe *p, struct pt_regs *regs,
+				      int trap_kind);
+
+enum kprobe_flag {
+	KPROBE_FLAG_DISABLED = BIT(0), /* registered, but not called */
+	KPROBE_FLAG_CONTROL = BIT(1),  /* may change the pc */
+};
+
+/*
+ * Either @addr, or @symbol_name with @offset; @symbol_name "name+0x10" is
+ * understood too. A bare function name means its entry (ppc64: local entry);
+ * "name+0" is exact. The caller keeps the struct until unregister returned.
+ */
+struct kprobe {
+	unsigned long addr;
+	const char *symbol_name;
+	unsigned long offset;
+	kprobe_pre_handler_t pre_handler;
+	kprobe_post_handler_t post_handler;
+	kprobe_fault_handler_t fault_handler;
+	unsigned flags;
+	unsigned long nhit;    /* times the handlers were called */
+	unsigned long nmissed; /* times they could not be */
+
+	/* The engine's. */
+	struct site *site;
+	struct list_head link;
+};
+
+/*
+ * Arms @p. Threads only (waits for other CPUs). 0, or with nothing changed:
+ * -EINVAL	neither or both of addr and symbol, no handler, not text
+ * -ENOENT	no such symbol
+ * -EADDRNOTAVAIL several symbols of that name
+ * -EILSEQ	not an instruction boundary, or undecodable
+ * -EACCES	code that may not be probed
+ * -EOPNOTSUPP	this instruction may not be probed
+ * -EBUSY	@p is registered already
+ * -ENOMEM, -ENOSPC no memory, no slot
+ * kprobe_reason() tells more about a refusal.
+ */
+int __must_check register_kprobe(struct kprobe *p);
+/* Returns when no handler of @p runs or will. -EINVAL if not registered. */
+int unregister_kprobe(struct kprobe *p);
+
+/* All or none; one wait for the whole batch. */
+int __must_check register_kprobes(struct kprobe **ps, unsigned n);
+void unregister_kprobes(struct kprobe **ps, unsigned n);
+
+int __must_check enable_kprobe(struct kprobe *p);
+int disable_kprobe(struct kprobe *p);
+
+/* Why the last register of this thread was refused; never NULL. */
+const char *kprobe_reason(void);
+
+/* Called for each registered probe in address order, under the probe mutex. */
+void kprobe_for_each(bool (*fn)(struct kprobe *p, void *arg), void *arg);
+
+#endif
