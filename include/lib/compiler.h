@@ -10,6 +10,7 @@
 
 #define __must_check	__attribute__((warn_unused_result))
 #define __noinline	__attribute__((noinline))
+#undef __always_inline /* libc has one too, on the host */
 #define __always_inline inline __attribute__((always_inline))
 #define __noreturn	__attribute__((noreturn))
 #define __printf(f, a)	__attribute__((format(printf, f, a)))
