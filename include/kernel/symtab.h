@@ -3,6 +3,8 @@
  * Names of addresses and addresses of names, for every function, static ones
  * included. Built from the linked image (tools/symtab) and linked in by a second
  * pass. Immutable; no locks; any context.
+ *
+ * Static functions may share a name: then only "file.c:name" says which.
  */
 #ifndef SONDE_KERNEL_SYMTAB_H
 #define SONDE_KERNEL_SYMTAB_H
@@ -14,19 +16,21 @@ struct symbol {
 	unsigned size;	       /* bytes; up to the next symbol if unsized */
 	unsigned short local;  /* ppc64: local entry is addr + local */
 	const char *name;
+	const char *file; /* base name for static functions, else "" */
 };
 
+/* Panics unless the table belongs to this image. */
 void symtab_init(void);
 
 /* The function that holds @addr. -ENOENT if none. */
 int symtab_lookup(unsigned long addr, struct symbol *sym);
 
 /*
- * The function called @name. -ENOENT if there is none; -EADDRNOTAVAIL if
- * several have that name: symtab_next_named() then lists them.
+ * The function called @name ("name" or "file.c:name"). -ENOENT if there is
+ * none; -EADDRNOTAVAIL if there are several: symtab_next_named() lists them.
  */
 int symtab_find(const char *name, struct symbol *sym);
-/* The first symbol called @name behind @after (0: the first). */
+/* The first symbol called @name behind @after (0: the first). -ENOENT. */
 int symtab_next_named(const char *name, unsigned long after,
 		      struct symbol *sym);
 

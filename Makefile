@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+#
+# Sonde's build: one file, both machines from the same rules, everything it
+# makes under build/. `make help` lists the targets.
+#
+#   ARCH=x86_64|ppc64    the machine (ENDIAN=little: ppc64 little-endian)
+#   CROSS_COMPILE=PREFIX the compiler; found by itself where it stands below
+#   DEBUG=0              without lock-rank checks and heap red zones
+#   V=1                  show the commands
+
+ARCH   ?= x86_64
+ENDIAN ?= big
+DEBUG  ?= 1
+SMP    ?= 4
+
+MACHINE := $(if $(filter little,$(ENDIAN)),ppc64le,$(ARCH))
+B       := build/$(MACHINE)
+PYTHON  := /usr/bin/python3
+Q       := $(if $(V),,@)
+say      = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
+
+ifeq ($(filter x86_64 ppc64,$(ARCH)),)
+$(error ARCH=$(ARCH): there are x86_64 and ppc64)
+endif
+ifeq ($(MACHINE),ppc64le)
+override ARCH := ppc64
+endif
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: all kernel setup help clean
+all: ## build the kernels of both machines
+	$(Q)$(MAKE) --no-print-directory ARCH=x86_64 kernel
+	$(Q)$(MAKE) --no-print-directory ARCH=ppc64 kernel
+
+# What is compiled ------------------------------------------------------------
+
+# One list for both machines: neither builds while the other's file is missing.
+arch_c := boot trap cpu smp irq timer mmu console poweroff text insn probe
+arch_S := boot vectors context uaccess
+
+boot_c        := bootinfo
+boot_c_x86_64 := multiboot2 pvh acpi
+boot_c_ppc64  := openfirmware
+
+srcs := $(arch_c:%=arch/$(ARCH)/%.c) $(arch_S:%=arch/$(ARCH)/%.S)
+srcs += $(patsubst %,boot/%.c,$(boot_c) $(boot_c_$(ARCH)))
+srcs += $(sort $(wildcard kernel/*.c lib/*.c probe/*.c monitor/*.c))
+srcs += $(sort $(wildcard tests/test.c tests/kernel/*.c tests/cases/*.[cS] \
+	tests/cases/$(ARCH)/*.[cS]))
+objs := $(srcs:%=$(B)/%.o)
+insn_table := $(B)/gen/gen/insn_table.h
+
+# With what ------------------------------------------------------------------
+
+elf_x86_64    := x86_64-elf-
+elf_ppc64     := powerpc64-elf-
+debian_x86_64 := $(if $(filter x86_64,$(shell uname -m)),,x86_64-linux-gnu-)
+debian_ppc64  := powerpc64-linux-gnu-
+CROSS_COMPILE ?= $(if $(shell command -v $(elf_$(ARCH))gcc),$(elf_$(ARCH)),$\
+	$(debian_$(ARCH)))
+CC      := $(CROSS_COMPILE)gcc
+LD      := $(CROSS_COMPILE)ld
+NM      := $(CROSS_COMPILE)nm
+OBJDUMP := $(CROSS_COMPILE)objdump
+
+warnings := -Wall -Wextra -Wshadow -Wundef -Wvla -Wstrict-prototypes \
+	-Wmissing-prototypes -Wframe-larger-than=1024 -Wstack-usage=1024 -Werror
+
+machine_x86_64  := -m64 -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
+	-fcf-protection=none -fno-omit-frame-pointer
+machine_ppc64   := -m64 -mbig-endian -mabi=elfv2 -mcpu=power8 -mtune=power9 \
+	-mno-altivec -mno-vsx -msoft-float -mcmodel=medium -ffixed-r13
+machine_ppc64le := $(subst -mbig-,-mlittle-,$(machine_ppc64))
+
+ldflags_x86_64  := -m elf_x86_64 -z max-page-size=4096
+ldflags_ppc64   := -m elf64ppc -EB -z max-page-size=65536
+ldflags_ppc64le := -m elf64lppc -EL -z max-page-size=65536
+
+cppflags := -Iinclude -Iarch/$(ARCH) -I$(B)/gen -I. -MMD -MP
+cppflags += $(if $(filter 0,$(DEBUG)),,-DSONDE_DEBUG)
+common   := $(machine_$(MACHINE)) -ffreestanding -nostdlib -fno-pie -g \
+	-fno-asynchronous-unwind-tables
+cflags   := $(common) -std=gnu11 -O2 $(warnings) -fno-strict-aliasing \
+	-fno-common -fno-tree-vectorize -fno-stack-protector
+ldflags  := $(ldflags_$(MACHINE)) -T linker/$(ARCH).ld -static --build-id=none \
+	-z noexecstack -z norelro --orphan-handling=error --fatal-warnings
+
+# How ------------------------------------------------------------------------
+
+kernel: $(B)/kernel.elf $(B)/kernel.sym $(B)/kernel.dis
+
+# Installs compilers and whatever else the goal asks for (SETUP), at once, if
+# anything is missing; takes no time otherwise.
+setup:
+	$(Q)tools/setup build-$(ARCH) $(SETUP)
+
+# Changed flags rebuild everything.
+flags := $(CC) $(cppflags) $(cflags) $(ldflags)
+.PHONY: force
+$(B)/flags: force
+	$(Q)mkdir -p $(@D)
+	$(Q)echo '$(flags)' | cmp -s - $@ || echo '$(flags)' >$@
+
+$(B)/%.c.o: %.c $(B)/flags | setup
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(cppflags) $(cflags) -c -o $@ $<
+
+$(B)/%.S.o: %.S $(B)/flags | setup
+	$(call say,AS,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(cppflags) $(common) -D__ASSEMBLY__ -c -o $@ $<
+
+$(B)/symtab%.o: $(B)/symtab%.s
+	$(Q)$(CC) $(common) -c -o $@ $<
+
+$(insn_table): arch/$(ARCH)/insn.map tools/insn-gen | setup
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)tools/insn-gen $< >$@
+$(B)/arch/$(ARCH)/insn.c.o: $(insn_table)
+
+# Two links: the first without symbol table says what the second one puts in.
+$(B)/symtab0.s: tools/symtab | setup
+	$(Q)mkdir -p $(@D)
+	$(Q)tools/symtab >$@
+
+$(B)/kernel0.elf: $(objs) $(B)/symtab0.o linker/$(ARCH).ld linker/debug.ld
+	$(Q)$(LD) $(ldflags) -o $@ $(objs) $(B)/symtab0.o
+
+$(B)/symtab1.s: $(B)/kernel0.elf tools/symtab
+	$(Q)tools/symtab $< >$@
+
+$(B)/kernel.elf: $(B)/kernel0.elf $(B)/symtab1.o
+	$(call say,LD,$@)
+	$(Q)$(LD) $(ldflags) -Map $(@:.elf=.map) -o $@ $(objs) $(B)/symtab1.o
+	$(Q)tools/symtab --verify $@ $(B)/symtab1.s
+
+$(B)/kernel.sym: $(B)/kernel.elf
+	$(Q)$(NM) -n $< >$@
+
+$(B)/kernel.dis: $(B)/kernel.elf
+	$(Q)$(OBJDUMP) -d $< >$@
+
+-include $(objs:.o=.d)
+
+clean: ## remove build/
+	rm -rf build
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## */  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@echo 'With ARCH=x86_64 (default) or ppc64, ENDIAN=little, DEBUG=0, V=1.'
