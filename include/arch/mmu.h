@@ -9,8 +9,13 @@
  * Address map			x86_64			ppc64 (radix)
  *   image			0xffffffff80100000	0xc000000000000000
  *   direct map of RAM		0xffff888000000000	0xc000000000000000
- *   vmap area (stacks, slots)	0xffffc90000000000	0xc008000000000000
+ *   vmap area (stacks)		0xffffc90000000000	0xc008000000000000
  *   per-CPU alias pages	0xfffffe0000000000	0xc00a000000000000
+ *   near area (slots)		0xffffffffa0000000	the vmap area
+ *
+ * <asm/mmu.h> also defines VMAP_BASE and NEAR_BASE, both 2 MiB aligned, for
+ * vm.c to hand out: from the near area a pc-relative operand reaches the whole
+ * image. The two are equal where instructions have none that matter.
  */
 #ifndef SONDE_ARCH_MMU_H
 #define SONDE_ARCH_MMU_H
@@ -59,7 +64,10 @@ void arch_mmu_unmap(struct page_table *pt, unsigned long va, size_t size);
 /* Changes protection of 4 KiB pages. -ENOENT where nothing is mapped. */
 int __must_check arch_mmu_protect(struct page_table *pt, unsigned long va,
 				  size_t size, unsigned prot);
-/* What is at @va: 0 and *pa, *prot, *size (leaf size); -ENOENT. Lock-free. */
+/*
+ * What is at @va: 0 and *pa (of @va itself, inside a large leaf too), *prot,
+ * *size (leaf size); -ENOENT. Lock-free.
+ */
 int arch_mmu_lookup(struct page_table *pt, unsigned long va, phys_t *pa,
 		    unsigned *prot, size_t *size);
 /* Calls @fn for each leaf in address order until it returns non-zero. */

@@ -16,10 +16,12 @@ int __must_check vm_init(const struct bootinfo *bi);
 
 /*
  * Maps @pages fresh zeroed frames with @prot, an unmapped guard page on either
- * side. NULL when out of memory. Threads only (takes a mutex-like lock, may
- * wait for other CPUs to flush).
+ * side. NULL when out of memory. Boot code and
+ * threads with interrupts on: vm_free() waits for other CPUs to flush.
  */
 void *vm_alloc(size_t pages, unsigned prot) __must_check;
+/* The same where a pc-relative operand reaches the image: for copied code. */
+void *vm_alloc_near(size_t pages, unsigned prot) __must_check;
 /* @p as returned. Unmaps, flushes on all CPUs, frees the frames. */
 void vm_free(void *p);
 size_t vm_pages_used(void);
