@@ -34,6 +34,11 @@ bool char_is_print(char c)
 	return c >= ' ' && c <= '~';
 }
 
+static bool is_quote(char c)
+{
+	return c == '"' || c == '\'';
+}
+
 int text_word(const char **text, char *word, size_t size)
 {
 	const char *s = *text;
@@ -46,9 +51,13 @@ int text_word(const char **text, char *word, size_t size)
 	if (!*s)
 		return 0;
 	for (; *s && (quote || !char_is_space(*s)); s++) {
-		if (quote ? *s == quote : *s == '"' || *s == '\'')
+		if (quote ? *s == quote : is_quote(*s)) {
 			quote = quote ? 0 : *s;
-		else if (n < size)
+			continue;
+		}
+		if (*s == '\\' && (is_quote(s[1]) || s[1] == '\\'))
+			s++;
+		if (n < size)
 			word[n++] = *s;
 	}
 	*text = s;

@@ -22,9 +22,10 @@ bool char_is_print(char c);
 /*
  * Takes the next word off *@text into @word of @size bytes and moves *@text
  * behind it. Words are separated by white space; "..." and '...' keep spaces
- * and are removed, anywhere in a word. Returns 1 for a word (which may be
- * empty, if quoted), 0 at the end, -EINVAL for a quote without its partner, or
- * -E2BIG if the word does not fit; after an error *@text stands at its end.
+ * and are removed, anywhere in a word; \" \' \\ are the plain characters.
+ * Returns 1 for a word (which may be empty, if quoted), 0 at the end, -EINVAL
+ * for a quote without its partner, or -E2BIG if the word does not fit (@word is
+ * then full and not terminated). *@text stands behind the word in any case.
  */
 int __must_check text_word(const char **text, char *word, size_t size);
 
