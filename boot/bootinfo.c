@@ -126,7 +126,7 @@ static bool ranges_add(struct bootinfo *bi, phys_t base, phys_t end, u32 type)
 int bootinfo_add(struct bootinfo *bi, phys_t base, u64 size,
 		 enum bootinfo_memory type)
 {
-	if (size > -base && base)
+	if (size > ~base)
 		return bootinfo_fail(bi, -EINVAL,
 				     "memory: %#llx bytes at %#llx wrap round",
 				     size, base);

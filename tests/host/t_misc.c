@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The small ones of lib/: byteorder.h, hash.h, ubsan.c.
+ */
+#include <string.h>
+#include "../test.h"
+#include "ours.h"
+#include <lib/byteorder.h>
+#include <lib/hash.h>
+#include <lib/ubsan.h>
+
+TEST(byteorder, loads_and_stores_have_the_stated_order)
+{
+	u8 raw[9] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 }, out[9] = { 0 };
+
+	EXPECT_EQ(load_be16(raw + 1), 0x0102);
+	EXPECT_EQ(load_le16(raw + 1), 0x0201);
+	EXPECT_EQ(load_be32(raw + 1), 0x01020304);
+	EXPECT_EQ(load_le32(raw + 1), 0x04030201);
+	EXPECT_EQ(load_be64(raw + 1), 0x0102030405060708ULL);
+	EXPECT_EQ(load_le64(raw + 1), 0x0807060504030201ULL);
+	store_be64(out + 1, 0x0102030405060708ULL);
+	EXPECT_MEMEQ(out, raw, 9);
+	store_le32(out + 1, 0x04030201);
+	store_le16(out + 5, 0x0605);
+	store_be16(out + 7, 0x0708);
+	EXPECT_MEMEQ(out, raw, 9);
+	EXPECT_EQ(cpu_to_be32(be32_to_cpu(0x12345678)), 0x12345678);
+	EXPECT_EQ(cpu_to_be64(be64_to_cpu(~1ULL)), ~1ULL);
+}
+
+TEST(hash, fnv1a_gives_the_published_values)
+{
+	EXPECT_EQ(hash_fnv1a64(HASH_FNV1A64_INIT, "", 0),
+		  0xcbf29ce484222325ULL);
+	EXPECT_EQ(hash_fnv1a64(HASH_FNV1A64_INIT, "a", 1),
+		  0xaf63dc4c8601ec8cULL);
+	EXPECT_EQ(hash_fnv1a64(HASH_FNV1A64_INIT, "foobar", 6),
+		  0x85944171f73967e8ULL);
+}
+
+static struct {
+	const char *kind, *file;
+	u32 line, column;
+} finding;
+
+void ubsan_report(const char *kind, const char *file, u32 line, u32 column)
+{
+	finding.kind = kind;
+	finding.file = file;
+	finding.line = line;
+	finding.column = column;
+}
+
+/* What the compiler passes; see lib/ubsan.c. */
+struct place {
+	const char *file;
+	u32 line, column;
+};
+
+void sonde_ubsan_add_overflow(const struct place *place);
+void sonde_ubsan_nonnull_return_v1(const void *data, const struct place *place);
+
+TEST(ubsan, findings_carry_their_place_in_the_source)
+{
+	struct place place = { "x.c", 12, 3 };
+
+	sonde_ubsan_add_overflow(&place);
+	EXPECT_STREQ(finding.kind, "signed addition overflows");
+	EXPECT_STREQ(finding.file, "x.c");
+	EXPECT_EQ(finding.line, 12);
+	EXPECT_EQ(finding.column, 3);
+	place.line = 13;
+	sonde_ubsan_nonnull_return_v1(NULL, &place);
+	EXPECT_EQ(finding.line, 13);
+}
