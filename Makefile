@@ -29,7 +29,7 @@ endif
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all kernel setup help clean
-all: ## build the kernels of both machines
+all: | setup ## build the kernels of both machines
 	$(Q)$(MAKE) --no-print-directory ARCH=x86_64 kernel
 	$(Q)$(MAKE) --no-print-directory ARCH=ppc64 kernel
 
@@ -145,9 +145,64 @@ $(B)/kernel.dis: $(B)/kernel.elf
 
 -include $(objs:.o=.d)
 
+# Running and testing --------------------------------------------------------
+
+# What these goals need besides a compiler: groups of tools/setup.
+all:        SETUP += build-x86_64 build-ppc64
+run:        SETUP += run-$(ARCH)
+debug:      SETUP += run-$(ARCH) debug
+iso:        SETUP += iso
+qemu-test:  SETUP += run-x86_64 run-ppc64
+boot-test:  SETUP += run-x86_64 run-ppc64 iso uefi
+gdb-test:   SETUP += run-x86_64 run-ppc64 debug pytest
+runner-test: SETUP += run-x86_64 run-ppc64 pytest
+check:      SETUP += check
+host-test:  SETUP += host
+decode-test: SETUP += decode
+
+CMD     ?=
+CMDLINE ?=
+export CMD CMDLINE
+run_args = --machine $(MACHINE) --smp $(SMP) $(if $(BOOT),--boot $(BOOT)) \
+	$(if $(CPU),--cpu $(CPU)) --cmdline "$$CMDLINE"
+pytest = $(PYTHON) -m pytest -q -p no:cacheprovider
+
+.PHONY: run debug iso qemu-test boot-test gdb-test runner-test check test
+run: $(B)/kernel.elf ## boot to the monitor; CMD='a; b' runs that and leaves
+	$(Q)tools/run $(run_args) --cmd "$$CMD"
+
+debug: $(B)/kernel.elf ## boot stopped, under gdb
+	$(Q)tools/run $(run_args) --gdb
+
+iso: $(B)/kernel.elf ## CD image for GRUB, BIOS and UEFI, in build/ARCH; CMDLINE=
+	$(Q)tools/run $(run_args) --iso $(B)/sonde.iso
+
+qemu-test: all ## self-tests on both machines, 1 and 4 CPUs; TEST=GLOB
+	$(Q)tests/qemu/run.py $(if $(TEST),--test '$(TEST)')
+
+boot-test: all ## every firmware, CPU model, byte order; runs that repeat
+	$(Q)$(MAKE) --no-print-directory ENDIAN=little kernel
+	$(Q)tests/qemu/run.py --boot-matrix
+
+gdb-test: all ## a gdb session on both machines
+	$(Q)$(pytest) tests/gdb
+
+runner-test: all ## the test runner finds crashes, hangs, missing lines
+	$(Q)$(pytest) tests/qemu
+
+check: setup ## format, symmetry, spelling, static analysis, docs
+	$(Q)tools/check
+
+test: ## everything above, one summary at the end
+	$(Q)tests/all
+
+-include tests/host/host.mk tests/host/decode/decode.mk
+$(host_obj): | setup
+
 clean: ## remove build/
 	rm -rf build
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## */  \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## */  \1\t/p' Makefile tests/host/*.mk \
+		tests/host/*/*.mk 2>/dev/null | expand -t 16
 	@echo 'With ARCH=x86_64 (default) or ppc64, ENDIAN=little, DEBUG=0, V=1.'
