@@ -31,7 +31,7 @@ enum x86_space {
 };
 
 /* Legacy prefixes that were seen, anywhere and any number of times. */
-enum x86_prefix {
+enum x86_prefix_bit {
 	X86_P_OPSIZE = 1 << 0,	 /* 66 */
 	X86_P_ADDRSIZE = 1 << 1, /* 67 */
 	X86_P_LOCK = 1 << 2,
@@ -76,7 +76,7 @@ enum x86_emu {
 struct arch_insn {
 	u8 space; /* enum x86_space */
 	u8 opcode;
-	u8 prefixes;   /* enum x86_prefix */
+	u8 prefixes;   /* enum x86_prefix_bit */
 	u8 segment;    /* the last override's byte, 0 if none */
 	u8 rex;	       /* enum x86_rex */
 	u8 emu;	       /* enum x86_emu */

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+#
+# The instruction layer on the host: `make decode-test [FILES=...]` compares the
+# decoders with others, `make fuzz` feeds decoder and relocator with anything.
+
+decode_O   := build/host/decode
+decode_src := $(addprefix tests/host/decode/,main elf objdump known compare)
+decode_cflags = -std=gnu11 -O2 -g -D__SONDE_HOST__ -Iinclude -I$(decode_O)/$* \
+	-Iarch/$* -Wall -Wextra -Wshadow -Werror
+decode_machines := $(patsubst tests/host/decode/%.known,%,\
+	$(wildcard tests/host/decode/*.known))
+RANDOM_STRINGS ?= 10000000
+
+decode_files = build/x86_64/kernel.elf build/ppc64/kernel.elf \
+	build/ppc64le/kernel.elf \
+	$(wildcard /lib/x86_64-linux-gnu/libc.so.6 \
+	/usr/lib/x86_64-linux-gnu/libcrypto.so.3 \
+	/usr/lib/gcc/x86_64-linux-gnu/*/cc1 \
+	/usr/bin/x86_64-linux-gnu-objdump /usr/bin/x86_64-linux-gnu-ld.bfd \
+	/usr/bin/x86_64-linux-gnu-as \
+	/usr/lib/x86_64-linux-gnu/libbfd-*-system.so \
+	/usr/powerpc64*-linux-gnu/lib/libc.so.6)
+FILES ?= $(wildcard $(decode_files))
+
+$(decode_O)/%/gen/insn_table.h: arch/%/insn.map tools/insn-gen \
+		tools/insn_gen/%.py
+	@mkdir -p $(@D)
+	tools/insn-gen $< >$@
+
+$(decode_O)/decode-%: $(decode_O)/%/gen/insn_table.h arch/%/insn.c \
+		arch/%/asm/insn.h tests/host/decode/%.c $(decode_src:%=%.c) \
+		tests/host/decode/referee.h include/arch/insn.h lib/insn.c
+	gcc $(decode_cflags) -o $@ $(filter %.c,$^) -lcapstone -lZydis
+
+.PRECIOUS: $(decode_O)/%/gen/insn_table.h
+.PHONY: decode-test
+decode-test: $(decode_machines:%=$(decode_O)/decode-%) ## decoders against others [FILES=...]
+	@tests/host/decode/run $(RANDOM_STRINGS) '$(decode_machines)' $(FILES)
