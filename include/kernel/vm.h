@@ -14,15 +14,26 @@ struct bootinfo;
 /* Boot CPU, once: builds kernel_pt (text RX, rodata R, data RW-NX) and uses it. */
 int __must_check vm_init(const struct bootinfo *bi);
 
+/* vmap.c: its part of vm_init(). */
+int __must_check vmap_init(void);
+
+/* Nothing is ever writable and executable, or less than readable. */
+static inline bool vm_prot_is_allowed(unsigned prot)
+{
+	const unsigned wx = VM_WRITE | VM_EXEC;
+
+	return (prot & VM_READ) && (prot & wx) != wx;
+}
+
 /*
  * Maps @pages fresh zeroed frames with @prot, an unmapped guard page on either
- * side. NULL when out of memory. Boot code and
+ * side. NULL when out of memory or if @prot is not allowed. Boot code, and
  * threads with interrupts on: vm_free() waits for other CPUs to flush.
  */
 void *vm_alloc(size_t pages, unsigned prot) __must_check;
 /* The same where a pc-relative operand reaches the image: for copied code. */
 void *vm_alloc_near(size_t pages, unsigned prot) __must_check;
-/* @p as returned. Unmaps, flushes on all CPUs, frees the frames. */
+/* @p as returned, or NULL. Unmaps, flushes on all CPUs, frees the frames. */
 void vm_free(void *p);
 size_t vm_pages_used(void);
 
@@ -34,8 +45,9 @@ volatile void *vm_map_device(phys_t pa, size_t size);
 
 /*
  * A writable alias of the page that holds @va, at the same offset in its page,
- * on this CPU only. Interrupts off until vm_alias_end(). NULL if @va is not
- * mapped. Never crosses into the next page: callers write page by page.
+ * on this CPU only. The caller has interrupts off until vm_alias_end(). NULL if
+ * @va is not mapped. Never crosses into the next page: callers write page by
+ * page.
  */
 void *vm_alias_begin(const void *va);
 void vm_alias_end(void);
