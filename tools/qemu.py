@@ -126,6 +126,12 @@ class Machine:
                 '-m', self.memory or '512M', '-action', 'panic=exit-failure']
 
 
+def gdb_stub(path):
+    """Arguments that stop the machine at its reset, with a stub on a socket."""
+    return ['-S', '-chardev', f'socket,id=gdb,path={path},server=on,wait=off',
+            '-gdb', 'chardev:gdb']
+
+
 def grub_words(cmdline):
     """Quoted for grub.cfg, where ; and $ mean something."""
     return ' '.join("'" + word.replace("'", "'\\''") + "'"

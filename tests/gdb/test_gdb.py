@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""A gdb session on each machine: stop in a kernel function, look around.
+
+gdb sees the machine through QEMU's own stub, as `make debug` uses it.
+"""
+
+import contextlib
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / 'tools'))
+import qemu                                             # noqa: E402
+
+# A function that a thread of the kernel calls in every boot, and its callers.
+FUNCTION = 'monitor_main'
+CALLERS = ['thread_entry']
+
+
+@contextlib.contextmanager
+def stopped(machine, tmp_path, cmdline):
+    """A machine that waits for gdb; yields the path of the stub's socket."""
+    if not machine.kernel.exists():
+        pytest.skip(f'{machine.kernel} is not built')
+    stub = tmp_path / 'gdb'
+    command = machine.command(cmdline, f'file:{tmp_path}/console',
+                              extra=qemu.gdb_stub(stub))
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL) as process:
+        try:
+            for _ in range(100):
+                if stub.exists():
+                    break
+                time.sleep(0.1)
+            yield stub
+        finally:
+            process.kill()
+
+
+def gdb(machine, stub, *commands):
+    """What gdb prints for the commands, connected to the machine."""
+    args = ['gdb-multiarch', '-batch', '-nx', '-ex', 'set pagination off',
+            '-ex', 'set confirm off', '-ex', f'target remote {stub}']
+    for command in commands:
+        args += ['-ex', command]
+    done = subprocess.run([*args, str(machine.kernel)], timeout=120, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          stdin=subprocess.DEVNULL, check=False)
+    return done.stdout
+
+
+@pytest.fixture(params=['x86_64', 'ppc64'])
+def machine(request):
+    return qemu.Machine(request.param, smp=2)
+
+
+def test_a_breakpoint_stops_with_a_symbolised_backtrace(machine, tmp_path):
+    with stopped(machine, tmp_path, '-- uptime') as stub:
+        out = gdb(machine, stub, f'hbreak {FUNCTION}', 'continue', 'backtrace',
+                  'info registers pc', 'finish')
+    assert re.search(rf'(Breakpoint|hit) .*{FUNCTION}', out), out
+    frames = re.findall(r'^#\d+ +(?:0x[0-9a-f]+ in )?(\w+)', out, re.M)
+    assert frames[0] == FUNCTION, out
+    for caller in CALLERS:
+        assert caller in frames, out
+    # The walk ends by itself, at the thread's first function.
+    assert 'corrupt' not in out and '??' not in out, out
+
+
+def test_every_cpu_is_a_thread_of_gdb(machine, tmp_path):
+    with stopped(machine, tmp_path, '-- uptime') as stub:
+        out = gdb(machine, stub, f'hbreak {FUNCTION}', 'continue',
+                  'info threads', 'print cpu_count')
+    assert len(re.findall(r'CPU#\d|Thread 1\.\d', out)) >= 2, out
+    assert '= 2' in out, out
+
+
+def test_our_commands_list_tasks_and_probes(machine, tmp_path):
+    script = ROOT / 'tools' / 'gdb' / 'sonde.py'
+    command = '-- probe add symtab_find; uptime; sym thread_entry; uptime'
+    with stopped(machine, tmp_path, command) as stub:
+        out = gdb(machine, stub, f'source {script}', 'hbreak cmd_uptime',
+                  'continue', 'sonde-tasks', 'sonde-probes')
+    assert 'idle' in out.partition('sonde')[0] or 'idle' in out, out
+    assert 'symtab_find' in out, out
