@@ -76,8 +76,8 @@ struct bootinfo_rtas {
 struct bootinfo {
 	/* Why a parse failed; empty while nothing is wrong. */
 	char error[120];
-	/* How we were booted: "pvh", "multiboot2", "openfirmware". */
-	const char *protocol;
+	/* How we were booted: pvh, multiboot2, openfirmware. */
+	char protocol[16];
 	/* Who did it, as it calls itself, or empty. */
 	char loader[64];
 	char cmdline[BOOTINFO_CMDLINE_MAX];
