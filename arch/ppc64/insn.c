@@ -12,7 +12,7 @@
 #include <arch/insn.h>
 #include <lib/errno.h>
 
-/* Invalid forms (ISA 3.1 I 1.8.2), by the name used in the map. */
+/* Invalid forms (ISA 3.1 I 1.8), by the name used in the map. */
 enum insn_check {
 	CHECK_NONE,
 	CHECK_BO,	 /* BO is a reserved combination */
@@ -26,16 +26,11 @@ enum insn_check {
 	CHECK_LQARX,
 	CHECK_PCREL,	/* R = 1 with RA != 0 */
 	CHECK_PCREL_RT, /* also: load of a pair over its own base */
-	CHECK_CY,
-	CHECK_DARN,
-	CHECK_PNOP, /* the suffix may be no branch */
-	CHECK_SPR,
-	CHECK_FXM, /* exactly one field */
-	CHECK_GNB,
+	CHECK_PNOP,	/* the suffix may not be a branch */
+	CHECK_FXM,	/* exactly one field */
 	CHECK_ACC,	/* operand inside the target accumulator */
 	CHECK_ACC_PAIR, /* also: the first operand is an even pair */
-	CHECK_DCBF,
-	CHECK_AMO,
+	CHECK_DCBF,	/* reserved values of L, SC, WC and PL */
 	CHECK_SYNC,
 	CHECK_WAIT,
 };
@@ -72,22 +67,36 @@ bool insn_text_little;
 #define FIELD_RA(word) insn_field(word, 11, 15)
 #define FIELD_RB(word) insn_field(word, 16, 20)
 
+static unsigned find_word(u32 word)
+{
+	const struct insn_index *index = &insn_index[word >> 26];
+	u32 key = word >> index->shift & ((1u << index->bits) - 1);
+	unsigned at = insn_buckets[index->bucket + key];
+	unsigned end = insn_buckets[index->bucket + key + 1];
+
+	for (; at < end; at++) {
+		const struct insn_row *row = &insn_rows[insn_lists[at]];
+
+		if ((word & row->mask) == row->value)
+			return insn_lists[at];
+	}
+	return PPC_NONE;
+}
+
 /* Branch always / count down, as bits of BO. */
 #define BO_NO_CR  0x10
 #define BO_NO_CTR 0x04
 
-/* (ISA 3.1 I 2.4 figure 40): the hints "at" may not be 01, "z" must be 0. */
+/* The hint "at" may not be 01; bits that the manual calls z are ignored. */
 static bool bo_valid(u32 bo)
 {
 	switch (bo & (BO_NO_CR | BO_NO_CTR)) {
-	case BO_NO_CR | BO_NO_CTR:
-		return bo == (BO_NO_CR | BO_NO_CTR);
-	case BO_NO_CTR:
+	case BO_NO_CTR: /* 0c1at */
 		return (bo & 3) != 1;
-	case BO_NO_CR:
+	case BO_NO_CR: /* 1a0ct */
 		return (bo & 9) != 1;
 	default:
-		return !(bo & 1);
+		return true;
 	}
 }
 
@@ -104,6 +113,31 @@ static bool acc_valid(u32 word)
 
 	return (a_high || FIELD_RA(word) >> 2 != acc) &&
 	       (b_high || FIELD_RB(word) >> 2 != acc);
+}
+
+/* (ISA 3.1 II 4.6.3): L and SC of sync. */
+static bool sync_valid(u32 l, u32 sc)
+{
+	switch (sc) {
+	case 0:
+		return BIT(l) & 0x37; /* hw lw pte - phw plw */
+	case 1:
+		return l == 1; /* stncisync */
+	default:
+		return l == 0; /* stcisync, stsync */
+	}
+}
+
+/* A branch or a change of context may not hide there (ISA 3.1 I 3.3.19). */
+static bool pnop_suffix_valid(u32 word)
+{
+	unsigned op = find_word(word);
+	unsigned deny = insn_rows[op].deny;
+
+	if (op >= PPC_B && op <= PPC_BCTAR)
+		return false;
+	return deny != INSN_DENY_RETURN && deny != INSN_DENY_SYSCALL &&
+	       deny != INSN_DENY_STATE;
 }
 
 static bool valid_form(unsigned check, u32 word, u32 prefix)
@@ -133,18 +167,25 @@ static bool valid_form(unsigned check, u32 word, u32 prefix)
 	case CHECK_PCREL:
 		return !pcrel || ra == 0;
 	case CHECK_PCREL_RT:
-		return pcrel ? ra == 0 : ra != rt;
+		return (!pcrel || ra == 0) && ra != rt;
+	case CHECK_PNOP:
+		return pnop_suffix_valid(word);
 	case CHECK_FXM: {
 		u32 fxm = insn_field(word, 12, 19);
 
 		return fxm && !(fxm & (fxm - 1));
 	}
-	case CHECK_GNB:
-		return insn_field(word, 13, 15) >= 2;
 	case CHECK_ACC:
 		return acc_valid(word);
 	case CHECK_ACC_PAIR:
 		return acc_valid(word) && !(ra & 1);
+	case CHECK_DCBF: /* L 0, 1, 3, 4, 6 */
+		return BIT(insn_field(word, 8, 10)) & 0x5b;
+	case CHECK_SYNC:
+		return sync_valid(insn_field(word, 8, 10),
+				  insn_field(word, 14, 15));
+	case CHECK_WAIT: /* WC 0, 1, 2, PL 0 */
+		return insn_field(word, 9, 10) < 3 && !insn_field(word, 14, 15);
 	default:
 		return true;
 	}
@@ -223,22 +264,6 @@ static void operand_flags(struct insn *insn)
 	}
 	if (insn->flags & (INSN_BRANCH_REL | INSN_PC_READ | INSN_PC_MEM))
 		insn->target = operand_target(insn);
-}
-
-static unsigned find_word(u32 word)
-{
-	const struct insn_index *index = &insn_index[word >> 26];
-	u32 key = word >> index->shift & ((1u << index->bits) - 1);
-	unsigned at = insn_buckets[index->bucket + key];
-	unsigned end = insn_buckets[index->bucket + key + 1];
-
-	for (; at < end; at++) {
-		const struct insn_row *row = &insn_rows[insn_lists[at]];
-
-		if ((word & row->mask) == row->value)
-			return insn_lists[at];
-	}
-	return PPC_NONE;
 }
 
 /* With @suffix NULL: could @prefix be one at all? */
