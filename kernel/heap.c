@@ -91,7 +91,7 @@ void heap_init(void)
 		struct size_class *c = &classes[i];
 
 		c->stride = strides[i];
-		c->count = PAGE_SIZE / c->stride;
+		c->count = PAGE_SIZE / c->stride + 1;
 		do {
 			c->count--;
 			c->first = header + c->count * sizeof(u16);
