@@ -7,6 +7,8 @@
 
 #include <lib/compiler.h>
 
+struct pt_regs;
+
 /* Callee-saved registers are on the stack; this is all that is left. */
 struct arch_context {
 	unsigned long sp;

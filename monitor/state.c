@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Commands about the kernel as a whole: threads, CPUs, memory, counters, time,
+ * and the self-tests.
+ */
+#include "monitor.h"
+#include <arch/cpu.h>
+#include <arch/trap.h>
+#include <kernel/frames.h>
+#include <kernel/heap.h>
+#include <kernel/irq.h>
+#include <kernel/panic.h>
+#include <kernel/percpu.h>
+#include <kernel/stop.h>
+#include <kernel/thread.h>
+#include <kernel/timer.h>
+#include <kernel/vm.h>
+#include <lib/errno.h>
+#include <lib/string.h>
+#include <lib/text.h>
+#include <probe/patch.h>
+#include <tests/test.h>
+
+/* ps ----------------------------------------------------------------------- */
+
+struct ps_row {
+	int id;
+	unsigned cpu;
+	u32 affinity;
+	const char *state;
+	u64 switches;
+	u64 run_ns;
+	char name[THREAD_NAME_MAX];
+};
+
+struct ps {
+	struct ps_row *rows;
+	unsigned n, max;
+};
+
+static const char *thread_state_name(const struct thread *t)
+{
+	if (t->on_cpu)
+		return "running";
+	switch (t->state) {
+	case THREAD_READY:
+		return t->preempted ? "preempted" : "ready";
+	case THREAD_BLOCKED:
+		return "blocked";
+	case THREAD_DEAD:
+		return "dead";
+	}
+	return "?";
+}
+
+/* Copies only: the list's lock is held, and printing is slow. */
+static bool ps_add(struct thread *t, void *arg)
+{
+	struct ps *ps = arg;
+	struct ps_row *row = &ps->rows[ps->n++];
+
+	row->id = t->id;
+	row->cpu = t->cpu;
+	row->affinity = t->affinity;
+	row->state = thread_state_name(t);
+	row->switches = t->switches;
+	row->run_ns = t->run_ns;
+	if (t->on_cpu)
+		row->run_ns += clock_ns() - t->started_ns;
+	strscpy(row->name, t->name, sizeof(row->name));
+	return ps->n < ps->max;
+}
+
+static int cmd_ps(const struct monitor_call *call)
+{
+	/* Some more than there are: others may be made meanwhile. */
+	struct ps ps = { .max = thread_count() + MAX_CPUS + 8 };
+
+	(void)call;
+	ps.rows = kcalloc(ps.max, sizeof(*ps.rows));
+	if (!ps.rows)
+		return monitor_fail(-ENOMEM, "no memory for the list");
+	thread_for_each(ps_add, &ps);
+	monitor_print("%5s  %-16s %-10s %4s  %5s %10s %12s\n", "ID", "NAME",
+		      "STATE", "CPU", "MASK", "SWITCHES", "RUN ms");
+	for (unsigned i = 0; i < ps.n; i++) {
+		struct ps_row *row = &ps.rows[i];
+		u64 us = row->run_ns / NSEC_PER_USEC;
+
+		monitor_print("%5d  %-16s %-10s %4u  %5x %10llu %8llu.%03llu\n",
+			      row->id, row->name, row->state, row->cpu,
+			      row->affinity & ((1u << cpu_count) - 1),
+			      row->switches, us / 1000, us % 1000);
+	}
+	kfree(ps.rows);
+	return 0;
+}
+MONITOR_COMMAND("ps", "", "threads", cmd_ps);
+
+/* cpus --------------------------------------------------------------------- */
+
+static int cmd_cpus(const struct monitor_call *call)
+{
+	(void)call;
+	monitor_print("%s; %s\n", arch_cpu_name(), arch_cpu_features());
+	monitor_print("%3s  %5s  %-7s %10s %10s %10s %10s %8s\n", "CPU",
+		      "HW-ID", "STATE", "TIMER", "IPI", "CONSOLE", "BREAK",
+		      "STEP");
+	for_each_cpu (c)
+		monitor_print("%3u  %5u  %-7s %10llu %10llu %10llu %10llu"
+			      " %8llu\n",
+			      c->id, c->hw_id, c->online ? "online" : "offline",
+			      irq_count(c->id, IRQ_TIMER),
+			      irq_count(c->id, IRQ_IPI),
+			      irq_count(c->id, IRQ_CONSOLE),
+			      c->traps[TRAP_BREAKPOINT], c->traps[TRAP_STEP]);
+	return 0;
+}
+MONITOR_COMMAND("cpus", "", "CPUs, their interrupts and traps", cmd_cpus);
+
+/* mem ---------------------------------------------------------------------- */
+
+static int cmd_mem(const struct monitor_call *call)
+{
+	size_t total = frames_total(), free = frames_free();
+
+	(void)call;
+	monitor_print("frames  %8zu KiB, %zu KiB free\n", total * 4, free * 4);
+	monitor_print("  free blocks by order:");
+	for (unsigned order = 0; order <= FRAME_ORDER_MAX; order++)
+		monitor_print(" %zu", frames_free_blocks(order));
+	monitor_print("\nheap    %8zu bytes in %zu objects\n",
+		      heap_bytes_used(), heap_objects_used());
+	monitor_print("mapped  %8zu KiB\n", vm_pages_used() * 4);
+	monitor_print("stacks  %8u KiB of %u threads\n",
+		      thread_count() * (THREAD_STACK_SIZE / 1024),
+		      thread_count());
+	return 0;
+}
+MONITOR_COMMAND("mem", "", "frames, heap, mappings, stacks", cmd_mem);
+
+/* stats, patch ------------------------------------------------------------- */
+
+static const char *const patch_mode_names[] = {
+	[PATCH_BREAK] = "break",
+	[PATCH_STOP] = "stop",
+};
+
+static int cmd_stats(const struct monitor_call *call)
+{
+	struct patch_stats patch;
+	struct stop_stats stop;
+
+	(void)call;
+	patch_stats_get(&patch);
+	stop_stats_get(&stop);
+	monitor_print("patch   %llu changes in %llu batches, mode %s\n",
+		      patch.patches, patch.batches,
+		      patch_mode_names[patch_mode()]);
+	monitor_print("        %llu traps on a change under way,"
+		      " %llu stale translations healed\n",
+		      patch.retries, patch.stale_healed);
+	monitor_print("stop    %llu times, the longest %llu us\n", stop.calls,
+		      stop.longest_ns / NSEC_PER_USEC);
+	monitor_print("timers  %u active\n", timers_active());
+	return 0;
+}
+MONITOR_COMMAND("stats", "", "how often text was patched, CPUs stopped",
+		cmd_stats);
+
+static int cmd_patch(const struct monitor_call *call)
+{
+	if (!call->argc) {
+		monitor_print("%s\n", patch_mode_names[patch_mode()]);
+		return 0;
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(patch_mode_names); i++)
+		if (!strcmp(call->argv[0], patch_mode_names[i])) {
+			patch_mode_set((enum patch_mode)i);
+			return 0;
+		}
+	return monitor_usage(call, "'%s' is no way to patch", call->argv[0]);
+}
+MONITOR_COMMAND("patch", "[break|stop]", "how text is changed", cmd_patch);
+
+/* Time --------------------------------------------------------------------- */
+
+static int cmd_uptime(const struct monitor_call *call)
+{
+	u64 ms = clock_ns() / NSEC_PER_MSEC;
+
+	(void)call;
+	monitor_print("%llu.%03llu seconds\n", ms / 1000, ms % 1000);
+	return 0;
+}
+MONITOR_COMMAND("uptime", "", "time since boot", cmd_uptime);
+
+#define SLEEP_MAX_MS 3600000
+
+static int cmd_sleep(const struct monitor_call *call)
+{
+	u64 ms;
+
+	if (parse_u64(call->argv[0], 0, &ms, NULL) || ms > SLEEP_MAX_MS)
+		return monitor_usage(call,
+				     "'%s' is no number of milliseconds up to"
+				     " %d",
+				     call->argv[0], SLEEP_MAX_MS);
+	thread_sleep(ms * NSEC_PER_MSEC);
+	return 0;
+}
+MONITOR_COMMAND("sleep", "MS", "wait so many milliseconds", cmd_sleep);
+
+/* test, panic -------------------------------------------------------------- */
+
+static int cmd_test(const struct monitor_call *call)
+{
+	int failed = tests_run(call->argc ? call->argv[0] : "");
+
+	if (failed == -ENOENT)
+		return monitor_fail(failed, "no test matches '%s'",
+				    call->argv[0]);
+	if (failed)
+		return monitor_fail(-EIO, "%d failed", failed);
+	return 0;
+}
+MONITOR_COMMAND("test", "[GLOB]", "run self-tests, as suite or suite.name",
+		cmd_test);
+
+static int cmd_panic(const struct monitor_call *call)
+{
+	(void)call;
+	panic("asked for on the console");
+}
+MONITOR_COMMAND("panic", "", "end with a report of all CPUs", cmd_panic);
