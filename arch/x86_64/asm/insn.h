@@ -112,13 +112,11 @@ struct insn_op {
 	u64 store_value;
 	u64 value;
 	u64 pc, sp, flags;	  /* values afterwards */
-	u64 counter;		  /* loop: rcx afterwards */
 	u8 load_size, store_size; /* 0: none */
 	u8 store_loaded;	  /* what is stored is what was loaded */
 	u8 dest;		  /* enum x86_dest */
 	u8 dest_reg;		  /* 0..15, 4 is sp; + 16 is ah ch dh bh */
 	u8 dest_size;		  /* 1, 2, 4 (clears the upper half) or 8 */
-	u8 sets_counter;
 };
 
 #endif
