@@ -405,12 +405,12 @@ static void *check_locked(void)
 
 	for (struct size_class *c = classes; c < classes + ARRAY_SIZE(classes);
 	     c++)
-		list_for_each_entry (b, &c->slabs, link) {
+		list_for_each_entry(b, &c->slabs, link) {
 			bad = slab_check(b);
 			if (bad)
 				return bad;
 		}
-	list_for_each_entry (b, &large_blocks, link)
+	list_for_each_entry(b, &large_blocks, link)
 		if (large_damage(b))
 			return large_object(b);
 	return NULL;

@@ -12,9 +12,8 @@
  * made at boot, so that later only leaves change and mapping costs no frames but
  * those that are asked for.
  *
- * vmap_lock (RANK_VM) protects the states and the areas' leaves in kernel_pt. It
- * is not irq-safe: only boot code and threads take it. Nobody waits for other
- * CPUs with it held.
+ * vmap_lock (RANK_VM) protects the states and the areas' leaves in kernel_pt.
+ * Nobody waits for other CPUs with it held.
  */
 #include <kernel/vm.h>
 #include <kernel/frames.h>
@@ -110,8 +109,9 @@ static size_t pages_from(const struct area *area, size_t index)
 static size_t area_reserve(const struct area *area, size_t pages)
 {
 	size_t run = 0, first = 0;
+	unsigned long flags;
 
-	spin_lock(&vmap_lock);
+	flags = spin_lock_irqsave(&vmap_lock);
 	for (size_t i = 0; i < area->pages && !first; i++) {
 		run = area->states[i] == PAGE_FREE ? run + 1 : 0;
 		if (run == pages + 2)
@@ -123,16 +123,17 @@ static size_t area_reserve(const struct area *area, size_t pages)
 		area->states[first - 1] = PAGE_GUARD;
 		area->states[first + pages] = PAGE_GUARD;
 	}
-	spin_unlock(&vmap_lock);
+	spin_unlock_irqrestore(&vmap_lock, flags);
 	return first;
 }
 
 /* The reverse, when nothing is mapped there any more on any CPU. */
 static void area_release(const struct area *area, size_t first, size_t pages)
 {
-	spin_lock(&vmap_lock);
+	unsigned long flags = spin_lock_irqsave(&vmap_lock);
+
 	memset(area->states + first - 1, PAGE_FREE, pages + 2);
-	spin_unlock(&vmap_lock);
+	spin_unlock_irqrestore(&vmap_lock, flags);
 }
 
 /* Mapping and unmapping -----------------------------------------------------*/
@@ -159,7 +160,7 @@ static void flush_all(unsigned long va, size_t size)
 	unsigned online = 0;
 
 	smp_mb();
-	for_each_cpu (c)
+	for_each_cpu(c)
 		online += READ_ONCE(c->online);
 	if (online < 2)
 		arch_mmu_flush_local(va, size);
@@ -170,12 +171,13 @@ static void flush_all(unsigned long va, size_t size)
 static int map_page(unsigned long va, phys_t pa, unsigned prot)
 {
 	int err;
+	unsigned long flags;
 
-	spin_lock(&vmap_lock);
+	flags = spin_lock_irqsave(&vmap_lock);
 	err = arch_mmu_map(&kernel_pt, va, pa, PAGE_SIZE, prot);
 	if (!err)
 		pages_used++;
-	spin_unlock(&vmap_lock);
+	spin_unlock_irqrestore(&vmap_lock, flags);
 	return err;
 }
 
@@ -183,8 +185,9 @@ static int map_page(unsigned long va, phys_t pa, unsigned prot)
 static void unmap_batch(unsigned long va, size_t n)
 {
 	phys_t pa[UNMAP_BATCH];
+	unsigned long flags;
 
-	spin_lock(&vmap_lock);
+	flags = spin_lock_irqsave(&vmap_lock);
 	for (size_t i = 0; i < n; i++) {
 		unsigned prot;
 		size_t size;
@@ -195,7 +198,7 @@ static void unmap_batch(unsigned long va, size_t n)
 	}
 	arch_mmu_unmap(&kernel_pt, va, n << PAGE_SHIFT);
 	pages_used -= n;
-	spin_unlock(&vmap_lock);
+	spin_unlock_irqrestore(&vmap_lock, flags);
 	/* Nobody may reach a frame any more before others can get it. */
 	flush_all(va, n << PAGE_SHIFT);
 	for (size_t i = 0; i < n; i++)
@@ -255,17 +258,18 @@ void vm_free(void *p)
 {
 	const struct area *area;
 	size_t first, pages = 0;
+	unsigned long flags;
 
 	if (!p)
 		return;
 	area = area_of((unsigned long)p, &first);
-	spin_lock(&vmap_lock);
+	flags = spin_lock_irqsave(&vmap_lock);
 	if (area && area->states[first] == PAGE_FIRST) {
 		pages = pages_from(area, first);
 		/* No second vm_free() finds it, and nobody gets it yet. */
 		memset(area->states + first, PAGE_GUARD, pages);
 	}
-	spin_unlock(&vmap_lock);
+	spin_unlock_irqrestore(&vmap_lock, flags);
 	if (!pages || page_va(area, first) != (unsigned long)p)
 		panic("vm_free(%p): not allocated, or already free", p);
 	unmap_pages(page_va(area, first), pages);
@@ -283,17 +287,18 @@ int vm_protect(void *p, size_t pages, unsigned prot)
 	const struct area *area;
 	size_t first;
 	int err = -EINVAL;
+	unsigned long flags;
 
 	area = area_of(va, &first);
 	if (!area || !pages || !IS_ALIGNED(va, PAGE_SIZE) ||
 	    !vm_prot_is_allowed(prot))
 		return -EINVAL;
-	spin_lock(&vmap_lock);
+	flags = spin_lock_irqsave(&vmap_lock);
 	if (area->states[first] >= PAGE_FIRST &&
 	    pages <= pages_from(area, first))
 		err = arch_mmu_protect(&kernel_pt, va, pages << PAGE_SHIFT,
 				       prot);
-	spin_unlock(&vmap_lock);
+	spin_unlock_irqrestore(&vmap_lock, flags);
 	if (!err)
 		flush_all(va, pages << PAGE_SHIFT);
 	return err;
@@ -305,19 +310,20 @@ volatile void *vm_map_device(phys_t pa, size_t size)
 	size_t pages = DIV_ROUND_UP(offset + size, PAGE_SIZE);
 	size_t first;
 	int err;
+	unsigned long flags;
 
 	if (!size || size > VMAP_PAGES << PAGE_SHIFT)
 		return NULL;
 	first = area_reserve(VMAP_AREA, pages);
 	if (!first)
 		return NULL;
-	spin_lock(&vmap_lock);
+	flags = spin_lock_irqsave(&vmap_lock);
 	err = arch_mmu_map(&kernel_pt, page_va(VMAP_AREA, first), pa - offset,
 			   pages << PAGE_SHIFT, VM_READ | VM_WRITE | VM_DEVICE);
 	if (err)
 		arch_mmu_unmap(&kernel_pt, page_va(VMAP_AREA, first),
 			       pages << PAGE_SHIFT);
-	spin_unlock(&vmap_lock);
+	spin_unlock_irqrestore(&vmap_lock, flags);
 	if (!err)
 		return (void *)(page_va(VMAP_AREA, first) + offset);
 	flush_all(page_va(VMAP_AREA, first), pages << PAGE_SHIFT);
