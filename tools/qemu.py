@@ -132,20 +132,15 @@ def gdb_stub(path):
             '-gdb', 'chardev:gdb']
 
 
-def grub_words(cmdline):
-    """Quoted for grub.cfg, where ; and $ mean something."""
-    return ' '.join("'" + word.replace("'", "'\\''") + "'"
-                    for word in cmdline.split())
-
-
 def make_iso(kernel, cmdline, path):
     """A CD image that GRUB boots under SeaBIOS and OVMF."""
+    quoted = "'" + cmdline.replace("'", "'\\''") + "'"
     with tempfile.TemporaryDirectory() as tree:
         boot = Path(tree) / 'boot'
         (boot / 'grub').mkdir(parents=True)
         shutil.copy(kernel, boot / 'kernel.elf')
-        config = (ROOT / 'boot' / 'grub.cfg').read_text(encoding='utf-8')
-        (boot / 'grub' / 'grub.cfg').write_text(
-            config.replace('@CMDLINE@', grub_words(cmdline)), encoding='utf-8')
+        shutil.copy(ROOT / 'boot' / 'grub.cfg', boot / 'grub' / 'grub.cfg')
+        (boot / 'cmdline.cfg').write_text(f'set cmdline={quoted}\n',
+                                          encoding='utf-8')
         subprocess.run(['grub-mkrescue', '-o', str(path), tree], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
