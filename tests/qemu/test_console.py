@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""The console as people use it: `make run` at a terminal, from a pipe, by CMD."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pexpect
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = str(ROOT / 'tools' / 'run')
+PROMPT = 'sonde> '
+
+
+@pytest.fixture(params=['x86_64', 'ppc64'])
+def machine(request):
+    if not (ROOT / 'build' / request.param / 'kernel.elf').exists():
+        pytest.skip(f'build/{request.param}/kernel.elf is not built')
+    return request.param
+
+
+def batch(machine, *args, typed=b''):
+    done = subprocess.run([RUN, '--machine', machine, *args], input=typed,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=120, check=False)
+    return done.returncode, done.stdout.decode('ascii', 'replace')
+
+
+@pytest.fixture
+def terminal(machine):
+    """The machine on a terminal, at its first prompt."""
+    child = pexpect.spawn(RUN, ['--machine', machine], timeout=60,
+                          dimensions=(40, 100), encoding='ascii',
+                          codec_errors='replace')
+    child.expect('Ctrl-A X leaves')
+    child.expect_exact(PROMPT)
+    yield child
+    child.close(force=True)
+
+
+def test_commands_are_answered_and_the_status_is_0(machine):
+    code, out = batch(machine, '--cmd', 'uptime; sym thread_sleep; cpus')
+    assert code == 0, out
+    assert re.search(r'^\d+\.\d{3} seconds', out, re.M), out
+    assert 'thread_sleep' in out
+    assert out.splitlines()[-1] == 'EXIT: status=0', out
+
+
+@pytest.mark.parametrize('command, says', [
+    ('nonsense', "no command 'nonsense'"),
+    ('uptime; probe add no_such_function', 'no_such_function'),
+    ('peek', 'usage: peek'),
+])
+def test_a_command_that_fails_gives_a_failing_status(machine, command, says):
+    code, out = batch(machine, '--cmd', command)
+    assert code == 1, out
+    assert says in out
+    assert re.fullmatch(r'EXIT: status=[1-9]\d*', out.splitlines()[-1]), out
+
+
+def test_a_panic_is_reported_and_fails(machine):
+    code, out = batch(machine, '--smp', '4', '--cmd', 'panic')
+    assert code == 1, out
+    assert 'asked for on the console' in out
+    assert 'cmd_panic' in out           # in the backtrace
+    assert re.fullmatch(r'EXIT: status=[1-9]\d*', out.splitlines()[-1]), out
+
+
+def test_a_probe_placed_by_command_is_hit(machine):
+    code, out = batch(machine, '--cmd',
+                      'probe add clock_ns; sleep 100; uptime; probe list')
+    assert code == 0, out
+    assert 'clock_ns' in out
+
+
+def test_make_run_passes_commands_on(machine):
+    done = subprocess.run(['make', '--no-print-directory', 'run',
+                           f'ARCH={machine}', 'CMD=uptime; sym thread_sleep'],
+                          cwd=ROOT, stdin=subprocess.DEVNULL, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=300, check=False)
+    assert done.returncode == 0, done.stdout
+    assert 'seconds' in done.stdout and 'thread_sleep' in done.stdout
+
+
+def test_without_a_terminal_commands_come_from_standard_input(machine):
+    code, out = batch(machine, typed=b'uptime\n')
+    assert code == 0, out
+    assert 'A first trace' in out
+    assert re.search(r'^\d+\.\d{3} seconds', out, re.M), out
+
+
+def test_a_terminal_starts_with_a_guided_trace(machine):
+    child = pexpect.spawn(RUN, ['--machine', machine], timeout=60,
+                          encoding='ascii', codec_errors='replace')
+    start = time.monotonic()
+    child.expect_exact('A first trace')
+    child.expect_exact('Hit after')
+    child.expect('Called from:')
+    child.expect_exact('Probe removed after')
+    child.expect_exact(PROMPT)
+    assert time.monotonic() - start < 10
+    child.sendcontrol('d')
+    child.expect_exact('EXIT: status=0')
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0
+
+
+def test_lines_can_be_edited_and_recalled(terminal):
+    terminal.send('uptimx\x7fe\r')
+    terminal.expect(r'\d+\.\d{3} seconds')
+    terminal.expect_exact(PROMPT)
+    terminal.send('\x1b[A\r')           # up: the same line again
+    terminal.expect(r'\d+\.\d{3} seconds')
+    terminal.expect_exact(PROMPT)
+    terminal.send('upti\t\r')
+    terminal.expect(r'\d+\.\d{3} seconds')
+
+
+def test_ctrl_c_drops_the_line_and_not_the_machine(terminal):
+    terminal.send('panic')
+    terminal.sendcontrol('c')
+    terminal.expect_exact(PROMPT)
+    terminal.send('uptime\r')
+    terminal.expect(r'\d+\.\d{3} seconds')
+    terminal.send('poweroff\r')
+    terminal.expect_exact('EXIT: status=0')
+    terminal.expect(pexpect.EOF)
+    terminal.close()
+    assert terminal.exitstatus == 0
