@@ -43,6 +43,10 @@ boot_c        := bootinfo
 boot_c_x86_64 := multiboot2 pvh acpi
 boot_c_ppc64  := openfirmware
 
+# Until both machines have them:
+arch_c += $(patsubst arch/$(ARCH)/%.c,%,$(wildcard \
+	arch/$(ARCH)/reloc.c arch/$(ARCH)/emulate.c))
+
 srcs := $(arch_c:%=arch/$(ARCH)/%.c) $(arch_S:%=arch/$(ARCH)/%.S)
 srcs += $(patsubst %,boot/%.c,$(boot_c) $(boot_c_$(ARCH)))
 srcs += $(sort $(wildcard kernel/*.c lib/*.c probe/*.c monitor/*.c))
@@ -119,7 +123,7 @@ $(insn_table): arch/$(ARCH)/insn.map tools/insn-gen | setup
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)tools/insn-gen $< >$@
-$(B)/arch/$(ARCH)/insn.c.o: $(insn_table)
+$(patsubst %,$(B)/arch/$(ARCH)/%.c.o,insn reloc emulate): $(insn_table)
 
 # Two links: the first without symbol table says what the second one puts in.
 $(B)/symtab0.s: tools/symtab | setup
