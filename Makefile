@@ -194,7 +194,7 @@ gdb-test: all ## a gdb session on both machines
 runner-test: all ## the test runner finds crashes, hangs, missing lines
 	$(Q)$(pytest) tests/qemu
 
-check: setup ## format, symmetry, spelling, static analysis, docs
+check: all ## format, symmetry, spelling, static analysis, docs
 	$(Q)tools/check
 
 test: ## everything above, one summary at the end
