@@ -232,9 +232,8 @@ static u64 operand_target(const struct insn *insn)
 		disp = (s16)(insn_field(word, 16, 25) << 6 |
 			     insn_field(word, 11, 15) << 1 | (word & 1));
 		return insn->pc + 4 + (u64)disp * 0x10000;
-	default: /* d0 || d1, 34 bits */
-		disp = (s64)((u64)(prefix & 0x3ffff) << 46) >> 30;
-		return insn->pc + (u64)(disp | (word & 0xffff));
+	default:
+		return insn->pc + (u64)insn_displacement(prefix, word);
 	}
 }
 

@@ -11,7 +11,7 @@
 #include <lib/byteorder.h>
 
 /* Words that the longest relocated form takes: a conditional call. */
-#define ARCH_INSN_RELOC_MAX (12 * 4)
+#define ARCH_INSN_RELOC_MAX (11 * 4)
 
 struct arch_insn {
 	u32 word;   /* the instruction, or the suffix of a prefixed one */
@@ -61,6 +61,14 @@ struct insn_op {
 static inline u32 insn_field(u32 word, unsigned first, unsigned last)
 {
 	return word >> (31 - last) & (0xffffffffu >> (31 - last + first));
+}
+
+/* The displacement of a prefixed instruction: 34 bits, d0 || d1. */
+static inline s64 insn_displacement(u32 prefix, u32 word)
+{
+	u64 d = (u64)(prefix & 0x3ffff) << 16 | (word & 0xffff);
+
+	return (s64)(d << 30) >> 30;
 }
 
 /*
