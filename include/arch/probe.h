@@ -52,6 +52,9 @@ void arch_probe_step_begin(struct arch_step *step, const struct insn *insn,
 bool arch_probe_step_end(const struct arch_step *step, const struct insn *insn,
 			 struct pt_regs *regs, bool *again);
 
+/* Was the program being single-stepped itself when @step began? */
+bool arch_probe_step_traced(const struct arch_step *step);
+
 /*
  * The copy faulted: makes @regs look as if the original had, so that fix-ups
  * and reports name the original.

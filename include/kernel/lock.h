@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spinlocks. Taking one turns preemption off; the _irqsave forms interrupts as
- * well, and are needed for every lock that a trap or interrupt takes.
+ * Spinlocks. A spinlock is only ever held with interrupts off: take it with the
+ * _irqsave form, or with the plain form where interrupts are off already. That
+ * keeps preemption and interrupt handlers out; one rule for all locks.
  *
  * A lock has a rank. A CPU may only take a lock of a higher rank than all it
  * holds; debug builds check that, and that a lock is not taken twice and is
@@ -13,14 +14,15 @@
 #define SONDE_KERNEL_LOCK_H
 
 #include <lib/compiler.h>
+#include <lib/errno.h>
 
 /* Low ranks are taken first. docs/locks.md says what each protects. */
 enum lock_rank {
 	RANK_NONE,
 	RANK_WAIT,    /* wait queues, mutexes, completions */
-	RANK_TIMER,   /* per-CPU timer heaps */
-	RANK_RUNQ,    /* run queues, lower CPU number first */
 	RANK_THREADS, /* list of all threads */
+	RANK_RUNQ,    /* run queues; never two at once */
+	RANK_TIMER,   /* per-CPU timer trees */
 	RANK_VM,      /* kernel page tables, vmap area */
 	RANK_HEAP,
 	RANK_FRAMES,
@@ -49,7 +51,7 @@ void spin_unlock_irqrestore(struct spinlock *l, unsigned long flags);
 
 /* For two locks of one rank: the second of a pair, in address order. */
 void spin_lock_nested(struct spinlock *l);
-/* Gives up instead of waiting for ever: 0, or -EBUSY. Interrupts off. */
+/* 0, or -EBUSY at once. No rank check: nobody waits. Interrupts off. */
 int __must_check spin_trylock(struct spinlock *l);
 
 /* Ranks held by this CPU, for reports; bit per rank. */

@@ -42,7 +42,6 @@ struct cpu {
 	unsigned nmi_depth;	/* inside an NMI handler */
 	unsigned trap_depth;	/* nesting of trap(), for reports */
 	u64 traps[16];		/* by enum trap_kind */
-	u64 quiesce_seen;	/* kernel/quiesce.c */
 } __aligned(256);
 
 extern struct cpu cpus[MAX_CPUS];

@@ -12,8 +12,11 @@ struct pt_regs;
 
 enum ipi { IPI_RESCHED, IPI_CALL, IPI_COUNT };
 
-/* Starts all other CPUs and waits for them, with a limit; logs who is missing. */
+/* Starts all other CPUs; panics with a reason if one does not come. Thread. */
 void smp_init(void);
+
+/* CPUs that take work. */
+unsigned smp_online(void);
 
 /* Entry of every other CPU, from arch code; interrupts off, idle stack. */
 __noreturn void smp_cpu_entry(struct cpu *cpu);

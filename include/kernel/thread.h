@@ -31,7 +31,6 @@ struct thread {
 	unsigned preempt_count;	 /* preemption is off while > 0 */
 	bool need_resched;	 /* the tick or a wake-up wants the CPU */
 	bool preempted;		 /* last left its CPU involuntarily */
-	bool on_cpu;		 /* its registers are on a CPU */
 	enum thread_state state;
 	unsigned cpu;	   /* runs or last ran there */
 	u32 affinity;	   /* bit per CPU */
@@ -48,8 +47,11 @@ struct thread {
 	unsigned long stack_top;
 	void (*fn)(void *arg);
 	void *arg;
-	struct thread *joiner;
+	bool gone; /* off its CPU for good: thread_join() may free it */
 	bool detached;
+	unsigned long preempted_pc; /* where, if preempted by an interrupt */
+	u64 quiesce_seen;	    /* kernel/quiesce.c */
+	char probe_reason[96];	    /* kprobe_reason() */
 };
 
 #define current arch_current()
@@ -109,6 +111,7 @@ void thread_sleep(u64 ns);
  * it ready; a wake-up between the two is not lost. wait.h is easier.
  */
 void thread_prepare_block(void);
+void thread_cancel_block(void);
 void schedule(void);
 void thread_wake(struct thread *t);
 
@@ -116,6 +119,10 @@ void thread_wake(struct thread *t);
 void thread_for_each(bool (*fn)(struct thread *t, void *arg), void *arg);
 /* Number of threads that exist, idle threads not counted. */
 unsigned thread_count(void);
+
+/* Where @t is: on a CPU; off it by preemption at *pc; off it otherwise. */
+enum thread_whereabouts { THREAD_ON_CPU, THREAD_PREEMPTED, THREAD_OFF };
+enum thread_whereabouts sched_whereabouts(struct thread *t, unsigned long *pc);
 
 /* Boot: makes what runs now the idle thread of CPU 0. */
 void sched_init(void);
@@ -128,7 +135,10 @@ void sched_init_cpu(struct cpu *cpu);
 void sched_tick(void);
 void sched_ipi(void);
 /* trap(), on the way out with interrupts off: switch if wanted and allowed. */
-void sched_irq_exit(bool irqs_were_on);
+struct pt_regs;
+void sched_irq_exit(const struct pt_regs *regs);
+/* The idle thread of CPU @cpu_id. */
+struct thread *sched_idle_thread(unsigned cpu_id);
 
 /* First C code of a new thread; called by arch code with interrupts off. */
 __noreturn void thread_entry(void);

@@ -35,7 +35,7 @@ void wake_up_one(struct wait_queue *q); /* the one that waits longest */
 /* Sleeps until @cond; evaluated again after each wake-up of @q. */
 #define wait_event(q, cond)                                 \
 	do {                                                \
-		struct waiter wait_event_w;                 \
+		struct waiter wait_event_w = { NULL };                \
 		for (;;) {                                  \
 			wait_prepare((q), &wait_event_w);   \
 			if (cond)                           \
@@ -48,7 +48,7 @@ void wake_up_one(struct wait_queue *q); /* the one that waits longest */
 /* The same, at most @ns: the value of @cond at the end. */
 #define wait_event_timeout(q, cond, ns)                               \
 	({                                                            \
-		struct waiter wait_event_w;                           \
+		struct waiter wait_event_w = { NULL };                          \
 		struct wake_timer wait_event_t;                       \
 		bool wait_event_ok;                                   \
 		wake_timer_start(&wait_event_t, (ns));                \

@@ -11,11 +11,9 @@
 #define SONDE_PROBE_KPROBE_H
 
 #include <lib/compiler.h>
-#include <lib/list.h>
 #include <arch/regs.h>
 
 struct kprobe;
-struct site;
 
 /* Return values are ignored: no probe can keep another from being called. */
 typedef int (*kprobe_pre_handler_t)(struct kprobe *p, struct pt_regs *regs);
@@ -26,7 +24,8 @@ typedef int (*kprobe_fault_handler_t)(struct kprobe *p, struct pt_regs *regs,
 
 enum kprobe_flag {
 	KPROBE_FLAG_DISABLED = BIT(0), /* registered, but not called */
-	KPROBE_FLAG_CONTROL = BIT(1),  /* may change the pc */
+	KPROBE_FLAG_CONTROL = BIT(1),  /* may change the pc; one per address */
+	KPROBE_FLAG_PENDING = BIT(7),  /* the engine's: its batch is not done */
 };
 
 /*
@@ -45,9 +44,6 @@ struct kprobe {
 	unsigned long nhit;    /* times the handlers were called */
 	unsigned long nmissed; /* times they could not be */
 
-	/* The engine's. */
-	struct site *site;
-	struct list_head link;
 };
 
 /*
@@ -58,17 +54,21 @@ struct kprobe {
  * -EILSEQ	not an instruction boundary, or undecodable
  * -EACCES	code that may not be probed
  * -EOPNOTSUPP	this instruction may not be probed
- * -EBUSY	@p is registered already
+ * -EBUSY	@p is registered already; the address has a control probe
+ * -EDEADLK	called from a handler, or with interrupts off
  * -ENOMEM, -ENOSPC no memory, no slot
  * kprobe_reason() tells more about a refusal.
  */
 int __must_check register_kprobe(struct kprobe *p);
-/* Returns when no handler of @p runs or will. -EINVAL if not registered. */
+/*
+ * Returns when no handler of @p runs or will. -EINVAL if it is not registered;
+ * -EDEADLK from a handler or with interrupts off. Never fails for want of memory.
+ */
 int unregister_kprobe(struct kprobe *p);
 
 /* All or none; one wait for the whole batch. */
 int __must_check register_kprobes(struct kprobe **ps, unsigned n);
-void unregister_kprobes(struct kprobe **ps, unsigned n);
+int unregister_kprobes(struct kprobe **ps, unsigned n);
 
 int __must_check enable_kprobe(struct kprobe *p);
 int disable_kprobe(struct kprobe *p);

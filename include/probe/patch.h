@@ -18,21 +18,35 @@
 
 enum patch_mode { PATCH_BREAK, PATCH_STOP };
 
+struct pt_regs;
+
+/*
+ * One change. Old and new bytes are one instruction each, or nobody can be at a
+ * boundary inside of them.
+ *
+ * Longer ones than ARCH_TEXT_ATOM stand behind a breakpoint for a while in break
+ * mode. A CPU that hits it must not wait (it may be the one that patches, or
+ * have interrupts off), so @resume has to do for it, by changing @regs, what the
+ * new instruction does.
+ */
 struct text_patch {
 	unsigned long addr;
-	u8 len; /* 1..ARCH_PATCH_MAX; old and new are one instruction each, or */
-		/* nobody can be between their boundaries */
+	void (*resume)(const struct text_patch *p, struct pt_regs *regs);
+	u8 len; /* 1..ARCH_PATCH_MAX, a multiple of ARCH_BREAK_SIZE */
 	u8 bytes[ARCH_PATCH_MAX];
 };
 
 /* The default mode: from the command line, changed by tests and the monitor. */
 enum patch_mode patch_mode(void);
 void patch_mode_set(enum patch_mode mode);
+/* "break", "stop": sets the default; -EINVAL for anything else. */
+int __must_check patch_mode_parse(const char *name);
+const char *patch_mode_name(enum patch_mode mode);
 
 /*
  * Applies @n patches as one batch, with one round of synchronisation for all.
  * Addresses must be distinct and ascending. Threads only; serialised inside.
- * -EINVAL	order, length, or not kernel text or slot area
+ * -EINVAL	order, length, alignment, not kernel text, or no resume()
  * Nothing was changed then.
  */
 int __must_check text_patch(const struct text_patch *patches, unsigned n);
@@ -44,7 +58,6 @@ int __must_check text_patch_mode(const struct text_patch *patches, unsigned n,
  * @pc again, because it is being patched, was just patched, or (bounded, told in
  * the statistics) because the CPU still runs a stale translation. No-probe.
  */
-struct pt_regs;
 bool patch_hit_break(unsigned long pc, struct pt_regs *regs);
 
 struct patch_stats {

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hit path's doors, called by kernel/trap.c only. Any context, interrupts
+ * off; no locks, no allocation; true means the trap is dealt with.
+ */
+#ifndef SONDE_PROBE_HIT_H
+#define SONDE_PROBE_HIT_H
+
+#include <arch/trap.h>
+
+struct pt_regs;
+
+/* A breakpoint: the site's handlers run, then its instruction is stepped. */
+bool probe_hit_break(struct pt_regs *regs, struct trap *t);
+/* A step trap: the end of the step that this CPU began last. */
+bool probe_hit_step(struct pt_regs *regs, struct trap *t);
+/*
+ * A fault. In a stepped copy: @regs and @t become what the original would have
+ * given, and the search goes on. In a handler: its fault handler is asked.
+ */
+bool probe_hit_fault(struct pt_regs *regs, struct trap *t);
+
+/* For reports: "\n  in handler of probe ...", or "". */
+const char *probe_hit_describe(void);
+
+/* True while this CPU runs a handler: what waits must refuse. */
+bool probe_hit_in_handler(void);
+
+#endif

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One writer at a time, and a receive buffer.
+ *
+ * The writer's lock can be met in three awkward states: held by this CPU itself
+ * (a trap while printing), held by a CPU that a panic has stopped, or simply
+ * busy. The first two must not wait: they write without the lock, since a
+ * garbled report is better than none.
+ */
+#include <arch/console.h>
+#include <arch/irq.h>
+#include <kernel/console.h>
+#include <kernel/lock.h>
+#include <kernel/log.h>
+#include <kernel/percpu.h>
+#include <kernel/wait.h>
+#include <lib/string.h>
+
+static struct spinlock console_lock = SPINLOCK("console", RANK_CONSOLE);
+static bool panicking;
+
+/* Bytes as they come; LF becomes CR LF. */
+static void write_device(const char *s, size_t n)
+{
+	while (n > 0) {
+		const char *lf = memchr(s, '\n', n);
+		size_t len = lf ? (size_t)(lf - s) : n;
+
+		arch_console_write(s, len);
+		if (!lf)
+			break;
+		arch_console_write("\r\n", 2);
+		s += len + 1;
+		n -= len + 1;
+	}
+}
+
+void console_write(const char *s, size_t n)
+{
+	unsigned long flags = arch_irq_save();
+	bool locked = false;
+
+	while (!READ_ONCE(panicking) &&
+	       READ_ONCE(console_lock.cpu) != (int)smp_processor_id()) {
+		locked = spin_trylock(&console_lock) == 0;
+		if (locked)
+			break;
+		cpu_relax();
+	}
+	write_device(s, n);
+	if (locked)
+		spin_unlock(&console_lock);
+	arch_irq_restore(flags);
+}
+
+void console_enter_panic(void)
+{
+	WRITE_ONCE(panicking, true);
+}
+
+/*
+ * The receive buffer: filled by the interrupt on one CPU at a time, emptied by
+ * threads; both under the queue's lock.
+ */
+#define RX_SIZE 1024
+
+static struct wait_queue rx_queue = WAIT_QUEUE(rx_queue);
+static struct spinlock rx_lock = SPINLOCK("console-rx", RANK_LEAF);
+static char rx_buf[RX_SIZE];
+static unsigned rx_head, rx_tail; /* free running */
+
+void console_receive(void)
+{
+	char buf[32];
+	size_t n;
+
+	while ((n = arch_console_read(buf, sizeof(buf))) > 0) {
+		unsigned long flags = spin_lock_irqsave(&rx_lock);
+
+		/* A full buffer drops what is new: typing ahead has an end. */
+		for (size_t i = 0; i < n && rx_head - rx_tail < RX_SIZE; i++)
+			rx_buf[rx_head++ % RX_SIZE] = buf[i];
+		spin_unlock_irqrestore(&rx_lock, flags);
+	}
+	wake_up(&rx_queue);
+}
+
+static bool rx_take(char *c)
+{
+	unsigned long flags = spin_lock_irqsave(&rx_lock);
+	bool some = rx_head != rx_tail;
+
+	if (some)
+		*c = rx_buf[rx_tail++ % RX_SIZE];
+	spin_unlock_irqrestore(&rx_lock, flags);
+	return some;
+}
+
+int console_getc(u64 timeout_ns)
+{
+	char c;
+
+	if (rx_take(&c))
+		return (unsigned char)c;
+	if (timeout_ns == 0 ||
+	    !wait_event_timeout(&rx_queue, rx_take(&c), timeout_ns))
+		return -EAGAIN;
+	return (unsigned char)c;
+}
+
+void console_init(void)
+{
+	if (arch_irq_enable_console() < 0)
+		pr_warn("console: no receive interrupt, input will not work");
+	console_receive(); /* what arrived before */
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Ticket spinlocks with rank checks. Locks are only ever held with interrupts
+ * off, so what a CPU holds is a stack: traps that interrupt it (NMI, probe
+ * handlers) take no locks. docs/locks.md lists all locks.
+ */
+#include <kernel/lock.h>
+#include <kernel/panic.h>
+#include <kernel/percpu.h>
+
+#define HELD_MAX 8
+
+struct held {
+	const struct spinlock *locks[HELD_MAX];
+	unsigned depth;
+};
+
+static DEFINE_PER_CPU(struct held, held);
+
+static void violation_panic(const char *what, const struct spinlock *l)
+{
+	panic("lock %s (rank %u): %s", l->name, l->rank, what);
+}
+
+void (*lock_violation)(const char *what,
+		       const struct spinlock *l) = violation_panic;
+
+void spin_lock_init(struct spinlock *l, const char *name, enum lock_rank rank)
+{
+	*l = (struct spinlock)SPINLOCK(name, rank);
+}
+
+#ifdef SONDE_DEBUG
+/* Before waiting, so that a deadlock is reported instead of entered. */
+static void check_take(const struct spinlock *l, bool nested)
+{
+	struct held *h = &this_cpu_ref(held);
+
+	if (!arch_irqs_disabled())
+		lock_violation("taken with interrupts on", l);
+	if (l->cpu == (int)smp_processor_id())
+		lock_violation("taken twice by one CPU", l);
+	if (h->depth) {
+		unsigned top = h->locks[h->depth - 1]->rank;
+
+		if (top > l->rank || (top == l->rank && !nested))
+			lock_violation("taken after a lock of a higher rank",
+				       l);
+	}
+}
+
+static void note_taken(struct spinlock *l)
+{
+	struct held *h = &this_cpu_ref(held);
+
+	WRITE_ONCE(l->cpu, (int)smp_processor_id());
+	if (h->depth < HELD_MAX)
+		h->locks[h->depth] = l;
+	h->depth++;
+}
+
+static void note_free(struct spinlock *l)
+{
+	struct held *h = &this_cpu_ref(held);
+	unsigned i = h->depth;
+
+	if (l->cpu != (int)smp_processor_id()) {
+		lock_violation("freed by a CPU that does not hold it", l);
+		return;
+	}
+	WRITE_ONCE(l->cpu, -1);
+	/* Usually the top; any order of unlocking is allowed. */
+	while (i > 0 && h->locks[i - 1] != l)
+		i--;
+	for (; i > 0 && i < h->depth; i++)
+		h->locks[i - 1] = h->locks[i];
+	h->depth--;
+}
+#else
+static void check_take(const struct spinlock *l __unused, bool nested __unused)
+{
+}
+
+static void note_taken(struct spinlock *l)
+{
+	WRITE_ONCE(l->cpu, (int)smp_processor_id());
+}
+
+static void note_free(struct spinlock *l)
+{
+	WRITE_ONCE(l->cpu, -1);
+}
+#endif
+
+static void take(struct spinlock *l)
+{
+	u32 ticket = __atomic_fetch_add(&l->next, 1, __ATOMIC_RELAXED);
+
+	/* Pairs with the release in spin_unlock(). */
+	while (load_acquire(&l->owner) != ticket)
+		cpu_relax();
+	note_taken(l);
+}
+
+void spin_lock(struct spinlock *l)
+{
+	check_take(l, false);
+	take(l);
+}
+
+void spin_lock_nested(struct spinlock *l)
+{
+	check_take(l, true);
+	take(l);
+}
+
+int spin_trylock(struct spinlock *l)
+{
+	u32 owner = READ_ONCE(l->owner);
+
+	/* Takes a ticket only if it is being served at this moment. */
+	if (!__atomic_compare_exchange_n(&l->next, &owner, owner + 1, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return -EBUSY;
+	note_taken(l);
+	return 0;
+}
+
+void spin_unlock(struct spinlock *l)
+{
+	note_free(l);
+	/* Only the holder writes owner. Pairs with the acquire in take(). */
+	store_release(&l->owner, l->owner + 1);
+}
+
+unsigned long spin_lock_irqsave(struct spinlock *l)
+{
+	unsigned long flags = arch_irq_save();
+
+	spin_lock(l);
+	return flags;
+}
+
+void spin_unlock_irqrestore(struct spinlock *l, unsigned long flags)
+{
+	spin_unlock(l);
+	arch_irq_restore(flags);
+}
+
+unsigned locks_held(void)
+{
+	unsigned long flags = arch_irq_save();
+	struct held *h = &this_cpu_ref(held);
+	unsigned ranks = 0;
+
+	for (unsigned i = 0; i < min(h->depth, (unsigned)HELD_MAX); i++)
+		ranks |= BIT(h->locks[i]->rank);
+	arch_irq_restore(flags);
+	return ranks;
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+/*
+ * stop_machine(): the others are called into a loop that follows the leader
+ * through five states with interrupts off; each state is left only when all
+ * CPUs have reached it.
+ *
+ *	IDLE	 nothing happens
+ *	GATHER	 the others arrive by IPI, interrupts off from then on
+ *	RUN	 all have arrived: the leader runs the function
+ *	RESUME	 each CPU serialises, to fetch what the function wrote to text
+ *	LEAVE	 all have serialised and may go
+ *
+ * The leader keeps interrupts off from GATHER on too, so the function runs with
+ * no other code on any CPU in between, NMIs excepted. That cannot deadlock: who
+ * waits for another CPU elsewhere does so with interrupts on (smp.c), and no
+ * spinlock is ever held by a CPU that can be stopped.
+ */
+#include <arch/cpu.h>
+#include <kernel/log.h>
+#include <kernel/panic.h>
+#include <kernel/percpu.h>
+#include <kernel/smp.h>
+#include <kernel/stop.h>
+#include <kernel/thread.h>
+#include <kernel/timer.h>
+#include <kernel/wait.h>
+
+enum stop_state { STOP_IDLE, STOP_GATHER, STOP_RUN, STOP_RESUME, STOP_LEAVE };
+
+static const char *const state_names[] = { "idle", "gather", "run", "resume",
+					   "leave" };
+
+static struct mutex stop_mutex = MUTEX(stop_mutex);
+static enum stop_state state;	 /* written by the leader */
+static unsigned acks;		 /* CPUs that reached state */
+static enum stop_state seen[MAX_CPUS]; /* for the hang report */
+static struct stop_stats stats;
+
+static void hang_print(unsigned cpu_id, const char *where)
+{
+	pr_warn("stop_machine: cpu %u does not reach state %s", cpu_id, where);
+}
+
+void (*stop_hang_report)(unsigned cpu_id, const char *state) = hang_print;
+u64 stop_hang_ns = 5 * NSEC_PER_SEC;
+
+/* This CPU has reached @s. */
+static void ack(enum stop_state s)
+{
+	WRITE_ONCE(seen[smp_processor_id()], s);
+	/* Pairs with the acquire in advance(). */
+	__atomic_fetch_add(&acks, 1, __ATOMIC_RELEASE);
+}
+
+/* The others' side; interrupts are off in an IPI. */
+static void follow(void)
+{
+	enum stop_state done = STOP_IDLE;
+
+	while (done != STOP_LEAVE) {
+		/* Pairs with the release in advance(). */
+		enum stop_state s = load_acquire(&state);
+
+		if (s == done) {
+			cpu_relax();
+			continue;
+		}
+		if (s == STOP_RESUME)
+			arch_cpu_serialize();
+		done = s;
+		ack(s);
+	}
+}
+
+static void report_missing(enum stop_state s)
+{
+	for_each_cpu(cpu) {
+		if (READ_ONCE(cpu->online) && cpu != this_cpu() &&
+		    READ_ONCE(seen[cpu->id]) != s)
+			stop_hang_report(cpu->id, state_names[s]);
+	}
+}
+
+/* The leader: announces @s and waits until the others have reached it. */
+static void advance(enum stop_state s)
+{
+	u64 report = clock_ns() + stop_hang_ns;
+
+	WRITE_ONCE(acks, 0);
+	store_release(&state, s);
+	/* Pairs with the release in ack(). */
+	while (load_acquire(&acks) < smp_online() - 1) {
+		cpu_relax();
+		if (clock_ns() < report)
+			continue;
+		report_missing(s);
+		report = clock_ns() + stop_hang_ns;
+	}
+}
+
+struct stop_request {
+	struct thread *leader;
+	int (*fn)(void *arg);
+	void *arg;
+	int result;
+};
+
+static void lead(struct stop_request *req)
+{
+	u64 start = clock_ns();
+
+	advance(STOP_GATHER);
+	advance(STOP_RUN);
+	req->result = req->fn(req->arg);
+	arch_cpu_serialize();
+	advance(STOP_RESUME);
+	stats.calls++;
+	stats.longest_ns = max(stats.longest_ns, clock_ns() - start);
+	advance(STOP_LEAVE);
+	/* All others are out of follow() or will not look at state again. */
+	WRITE_ONCE(state, STOP_IDLE);
+}
+
+/* Runs on every CPU, interrupts off. */
+static void take_part(void *arg)
+{
+	struct stop_request *req = arg;
+
+	if (current == req->leader)
+		lead(req);
+	else
+		follow();
+}
+
+int stop_machine(int (*fn)(void *arg), void *arg)
+{
+	struct stop_request req = { .leader = current, .fn = fn, .arg = arg };
+
+	if (arch_irqs_disabled() || mutex_is_held(&stop_mutex))
+		return -EDEADLK;
+	mutex_lock(&stop_mutex);
+	smp_call_all(take_part, &req);
+	mutex_unlock(&stop_mutex);
+	return req.result;
+}
+
+void stop_stats_get(struct stop_stats *s)
+{
+	mutex_lock(&stop_mutex);
+	*s = stats;
+	mutex_unlock(&stop_mutex);
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Whose is it? One table for both machines: per kind of trap the claimants in
+ * order. The first that says "mine" ends the search; if none does, the trap is
+ * fatal. vectors.S calls trap() for everything, with interrupts off.
+ *
+ *	breakpoint	a probe; text being patched
+ *	step		the end of a probe's step
+ *	any fault	a probe's copy of the instruction (then it looks like the
+ *			original's fault, and the search goes on); a handler;
+ *			the exception table
+ *	interrupt	the controller
+ *	NMI		a panic elsewhere; a cross-CPU NMI call
+ *
+ * trap() itself and what it calls for breakpoints and steps is on the hit path:
+ * no-probe, no locks, no allocation.
+ */
+#include <arch/regs.h>
+#include <kernel/extable.h>
+#include <kernel/panic.h>
+#include <kernel/percpu.h>
+#include <kernel/smp.h>
+#include <kernel/symtab.h>
+#include <kernel/thread.h>
+#include <kernel/trap.h>
+#include <kernel/vm.h>
+#include <probe/hit.h>
+#include <probe/patch.h>
+
+typedef bool (*claim_fn)(struct pt_regs *regs, struct trap *t);
+
+static DEFINE_PER_CPU(struct trap, repaired);
+
+const struct trap *trap_last_repaired(void)
+{
+	return &this_cpu_ref(repaired);
+}
+
+static __noprobe bool claim_patch(struct pt_regs *regs, struct trap *t)
+{
+	return patch_hit_break(t->pc, regs);
+}
+
+static __noprobe bool claim_extable(struct pt_regs *regs, struct trap *t)
+{
+	unsigned long fixup = extable_find(t->pc);
+
+	if (!fixup)
+		return false;
+	this_cpu_ref(repaired) = *t;
+	instruction_pointer_set(regs, fixup);
+	return true;
+}
+
+static bool claim_interrupt(struct pt_regs *regs, struct trap *t)
+{
+	arch_irq_dispatch(regs, t);
+	return true;
+}
+
+static __noprobe bool claim_nmi(struct pt_regs *regs, struct trap *t __unused)
+{
+	panic_nmi(regs);
+	return smp_nmi_handle(regs);
+}
+
+#define CLAIMS_MAX 3
+
+/* clang-format off */
+static const struct {
+	const char *name;
+	claim_fn claims[CLAIMS_MAX];
+} rules[TRAP_KIND_COUNT] = {
+	[TRAP_BREAKPOINT]    = { "breakpoint",
+				 { probe_hit_break, claim_patch,
+				   claim_extable } },
+	[TRAP_STEP]	     = { "single step",
+				 { probe_hit_step, claim_extable } },
+	[TRAP_WATCH]	     = { "watchpoint", { claim_extable } },
+	[TRAP_ILLEGAL]	     = { "illegal instruction",
+				 { probe_hit_fault, claim_extable } },
+	[TRAP_PRIVILEGED]    = { "privileged or protected",
+				 { probe_hit_fault, claim_extable } },
+	[TRAP_TRAP]	     = { "trap instruction",
+				 { probe_hit_fault, claim_extable } },
+	[TRAP_MEMORY]	     = { "memory access",
+				 { probe_hit_fault, claim_extable } },
+	[TRAP_ALIGNMENT]     = { "alignment",
+				 { probe_hit_fault, claim_extable } },
+	[TRAP_FLOAT]	     = { "floating point or vector",
+				 { probe_hit_fault, claim_extable } },
+	[TRAP_ARITHMETIC]    = { "arithmetic",
+				 { probe_hit_fault, claim_extable } },
+	[TRAP_INTERRUPT]     = { "interrupt", { claim_interrupt } },
+	[TRAP_NMI]	     = { "NMI", { claim_nmi } },
+	[TRAP_DOUBLE_FAULT]  = { "double fault", { NULL } },
+	[TRAP_MACHINE_CHECK] = { "machine check", { NULL } },
+	[TRAP_SYSCALL]	     = { "system call", { claim_extable } },
+	[TRAP_UNKNOWN]	     = { "unknown", { claim_extable } },
+};
+/* clang-format on */
+
+const char *trap_kind_name(enum trap_kind kind)
+{
+	return rules[kind].name;
+}
+
+static __noreturn void fatal(const struct pt_regs *regs, const struct trap *t)
+{
+	const char *where = "";
+
+	if (t->kind == TRAP_MEMORY || t->kind == TRAP_DOUBLE_FAULT) {
+		if (vm_is_guard(t->addr) ||
+		    vm_is_guard(kernel_stack_pointer(regs)))
+			where = ", stack overflow";
+		else if (t->addr < PAGE_SIZE && t->kind == TRAP_MEMORY)
+			where = ", NULL pointer";
+	}
+	panic_regs(regs,
+		   "%s at %pS%s%s%s\n  vector 0x%x code 0x%lx address 0x%lx%s%s",
+		   t->name, (void *)t->pc,
+		   t->flags & TRAP_WRITE ? ", write" : "",
+		   t->flags & TRAP_EXEC ? ", instruction fetch" : "", where,
+		   t->vector, t->code, t->addr,
+		   t->flags & TRAP_REAL_MODE ? ", real mode" : "",
+		   probe_hit_describe());
+}
+
+/* Out of line: the claims loop is all that a hit needs. */
+__noprobe void trap(struct pt_regs *regs)
+{
+	struct trap t;
+	const claim_fn *claim, *end;
+
+	arch_trap_decode(regs, &t);
+	this_cpu()->traps[t.kind]++;
+	claim = rules[t.kind].claims;
+	end = claim + CLAIMS_MAX;
+	while (claim < end && *claim && !(*claim)(regs, &t))
+		claim++;
+	if (unlikely(claim == end || !*claim))
+		fatal(regs, &t);
+	if (t.kind == TRAP_INTERRUPT)
+		sched_irq_exit(regs);
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Wait queues and what is made of them. A waiter stands on the queue from before
+ * it looks at its condition until after it was true, so a wake-up in between is
+ * never lost: thread_wake() then finds it blocked, or running and not yet
+ * switched away, and makes it ready either way.
+ */
+#include <kernel/panic.h>
+#include <kernel/wait.h>
+
+void wait_queue_init(struct wait_queue *q)
+{
+	spin_lock_init(&q->lock, "wait", RANK_WAIT);
+	INIT_LIST_HEAD(&q->waiters);
+}
+
+void wait_prepare(struct wait_queue *q, struct waiter *w)
+{
+	unsigned long flags;
+
+	if (!w->thread) {
+		w->thread = current;
+		flags = spin_lock_irqsave(&q->lock);
+		list_add_tail(&w->link, &q->waiters);
+		spin_unlock_irqrestore(&q->lock, flags);
+	}
+	thread_prepare_block();
+}
+
+void wait_finish(struct wait_queue *q, struct waiter *w)
+{
+	unsigned long flags = spin_lock_irqsave(&q->lock);
+
+	list_del(&w->link);
+	spin_unlock_irqrestore(&q->lock, flags);
+	thread_cancel_block();
+}
+
+static void wake(struct wait_queue *q, bool one)
+{
+	unsigned long flags = spin_lock_irqsave(&q->lock);
+	struct waiter *w;
+
+	list_for_each_entry(w, &q->waiters, link) {
+		thread_wake(w->thread);
+		if (one)
+			break;
+	}
+	spin_unlock_irqrestore(&q->lock, flags);
+}
+
+void wake_up(struct wait_queue *q)
+{
+	wake(q, false);
+}
+
+void wake_up_one(struct wait_queue *q)
+{
+	wake(q, true);
+}
+
+void mutex_init(struct mutex *m, const char *name)
+{
+	*m = (struct mutex){ .name = name };
+	wait_queue_init(&m->queue);
+}
+
+bool mutex_is_held(const struct mutex *m)
+{
+	return READ_ONCE(m->owner) == current;
+}
+
+bool mutex_trylock(struct mutex *m)
+{
+	struct thread *nobody = NULL;
+
+	/* Pairs with the release in mutex_unlock(). */
+	return __atomic_compare_exchange_n(&m->owner, &nobody, current, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+void mutex_lock(struct mutex *m)
+{
+	if (mutex_is_held(m))
+		panic("mutex %s taken twice by %s", m->name, current->name);
+	if (!mutex_trylock(m))
+		wait_event(&m->queue, mutex_trylock(m));
+}
+
+void mutex_unlock(struct mutex *m)
+{
+	if (!mutex_is_held(m))
+		panic("mutex %s freed by %s, which does not hold it", m->name,
+		      current->name);
+	store_release(&m->owner, NULL);
+	wake_up_one(&m->queue);
+}
+
+void completion_init(struct completion *c)
+{
+	c->done = 0;
+	wait_queue_init(&c->queue);
+}
+
+static bool take(struct completion *c)
+{
+	unsigned n = READ_ONCE(c->done);
+
+	/* Pairs with the release in complete(). */
+	return n > 0 && __atomic_compare_exchange_n(&c->done, &n, n - 1, false,
+						    __ATOMIC_ACQUIRE,
+						    __ATOMIC_RELAXED);
+}
+
+void complete(struct completion *c)
+{
+	__atomic_fetch_add(&c->done, 1, __ATOMIC_RELEASE);
+	wake_up(&c->queue);
+}
+
+void complete_wait(struct completion *c)
+{
+	wait_event(&c->queue, take(c));
+}
+
+int complete_wait_timeout(struct completion *c, u64 ns)
+{
+	return wait_event_timeout(&c->queue, take(c), ns) ? 0 : -ETIMEDOUT;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+/*
+ * May it be probed, and why not. Every refusal is one sentence for people.
+ *
+ * An address is checked by decoding its function from the start, with the bytes
+ * as they are without probes: whether neighbours are armed, disabled or just
+ * gone makes no difference.
+ */
+#include <kernel/symtab.h>
+#include <lib/errno.h>
+#include "site.h"
+
+extern const char __text_start[], __text_end[];
+extern const char __head_start[], __head_end[];
+extern const char __noprobe_text_start[], __noprobe_text_end[];
+
+/* Places in the image that are never probed, whatever stands there. */
+static const struct {
+	const char *start, *end;
+	const char *why;
+} forbidden[] = {
+	{ __head_start, __head_end, "it is boot or exception vector code" },
+	{ __noprobe_text_start, __noprobe_text_end,
+	  "a probe hit itself runs this code" },
+};
+
+/* What the engine of today cannot step, besides insn->deny. */
+static const struct {
+	u32 flag;
+	const char *why;
+} unsteppable[] = {
+	{ INSN_HALT, "it waits for an interrupt, and a step has them off" },
+	{ INSN_EXCL_LOAD | INSN_EXCL_STORE,
+	  "a trap inside a load-and-reserve sequence makes it fail for ever" },
+};
+
+static int refuse(const char **why, const char *reason, int err)
+{
+	*why = reason;
+	return err;
+}
+
+static int check_place(unsigned long addr, const char **why)
+{
+	if (slot_contains(addr))
+		return refuse(why, "it is a slot of the probe engine", -EACCES);
+	if (addr < (unsigned long)__text_start ||
+	    addr >= (unsigned long)__text_end)
+		return refuse(why, "it is not in the kernel's text", -EINVAL);
+	for (unsigned i = 0; i < ARRAY_SIZE(forbidden); i++) {
+		if (addr >= (unsigned long)forbidden[i].start &&
+		    addr < (unsigned long)forbidden[i].end)
+			return refuse(why, forbidden[i].why, -EACCES);
+	}
+	return 0;
+}
+
+/*
+ * Walks @sym's instructions up to @addr. *exclusive: @addr lies between a
+ * load-and-reserve and its store.
+ */
+static int walk(const struct symbol *sym, unsigned long addr,
+		struct insn *insn, bool *exclusive, const char **why)
+{
+	unsigned long pc = sym->addr, end = sym->addr + sym->size;
+
+	*exclusive = false;
+	for (;;) {
+		u8 bytes[INSN_MAX_BYTES];
+		size_t n = site_read_original(
+			pc, bytes, min(end - pc, (unsigned long)sizeof(bytes)));
+
+		if (arch_insn_decode(insn, bytes, n, pc) < 0)
+			return refuse(why,
+				      pc == addr ?
+					      "it is no instruction" :
+					      "its function cannot be decoded "
+					      "up to there",
+				      -EILSEQ);
+		if (pc == addr)
+			return 0;
+		if (insn->flags & INSN_EXCL_LOAD)
+			*exclusive = true;
+		if (insn->flags & INSN_EXCL_STORE)
+			*exclusive = false;
+		pc += insn->len;
+		if (pc > addr)
+			return refuse(why, "it is not an instruction boundary",
+				      -EILSEQ);
+	}
+}
+
+int deny_check(unsigned long addr, struct insn *insn, const char **why)
+{
+	struct symbol sym;
+	bool exclusive;
+	int err = check_place(addr, why);
+
+	if (err)
+		return err;
+	if (symtab_lookup(addr, &sym) < 0)
+		return refuse(why, "it belongs to no function", -EINVAL);
+	err = walk(&sym, addr, insn, &exclusive, why);
+	if (err)
+		return err;
+	if (insn->deny)
+		return refuse(why, insn_deny_reason(insn->deny), -EOPNOTSUPP);
+	if (exclusive)
+		return refuse(why, insn_deny_reason(INSN_DENY_EXCLUSIVE),
+			      -EOPNOTSUPP);
+	for (unsigned i = 0; i < ARRAY_SIZE(unsteppable); i++) {
+		if (insn->flags & unsteppable[i].flag)
+			return refuse(why, unsteppable[i].why, -EOPNOTSUPP);
+	}
+	return 0;
+}

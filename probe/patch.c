@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The only writer of text.
+ *
+ * Break mode, for a change that is longer than what one store changes at once:
+ *
+ *	old:	[o0 o1 o2 o3 o4]
+ *	1	[BR o1 o2 o3 o4]  all CPUs synchronised: none is inside any more
+ *	2	[BR n1 n2 n3 n4]  synchronised: all see the new tail
+ *	3	[n0 n1 n2 n3 n4]  synchronised: nobody is in the trap any more
+ *
+ * Whoever comes by between 1 and 3 traps, and claim_patch() does for it what
+ * the new instruction does. Shorter changes are step 3 alone. (SDM 3A 9.1.3,
+ * ISA 3.1 II 1.8 and B.2.) "Synchronised" is quiesce_cpus(): every CPU has taken
+ * an interrupt, which serialises it, and is out of every trap.
+ *
+ * Stop mode: one write while all other CPUs stand still in stop_machine().
+ *
+ * An emulator's deviation: QEMU's multi-threaded TCG can keep a translation that
+ * was made from the old bytes while they were being changed, and run it for
+ * ever. Storing the same bytes again after all CPUs have synchronised drops it.
+ * So each step is written twice (rounds()), and a trap with no breakpoint in
+ * memory rewrites the bytes before it retries (heal()). docs/emulator.md.
+ */
+#include <arch/cpu.h>
+#include <arch/regs.h>
+#include <kernel/extable.h>
+#include <kernel/log.h>
+#include <kernel/percpu.h>
+#include <kernel/quiesce.h>
+#include <kernel/stop.h>
+#include <kernel/thread.h>
+#include <kernel/vm.h>
+#include <kernel/wait.h>
+#include <lib/errno.h>
+#include <lib/string.h>
+#include <probe/patch.h>
+#include "site.h"
+
+extern const char __text_start[], __text_end[];
+
+struct batch {
+	const struct text_patch *patches;
+	unsigned n;
+};
+
+static struct mutex text_mutex = MUTEX(text_mutex);
+static enum patch_mode mode = PATCH_BREAK;
+static struct patch_stats stats;
+/* The batch under way in break mode, for traps. */
+static const struct batch *active;
+
+static const char *const mode_names[] = {
+	[PATCH_BREAK] = "break",
+	[PATCH_STOP] = "stop",
+};
+
+enum patch_mode patch_mode(void)
+{
+	return mode;
+}
+
+void patch_mode_set(enum patch_mode m)
+{
+	mode = m;
+}
+
+const char *patch_mode_name(enum patch_mode m)
+{
+	return mode_names[m];
+}
+
+int patch_mode_parse(const char *name)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(mode_names); i++) {
+		if (strcmp(name, mode_names[i]) == 0) {
+			mode = (enum patch_mode)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/* This CPU's alias page is in use: an NMI must keep off it. */
+static DEFINE_PER_CPU(bool, writing);
+
+static void text_write(unsigned long addr, const u8 *bytes, size_t n)
+{
+	while (n > 0) {
+		size_t here = min(n, PAGE_SIZE - addr % PAGE_SIZE);
+		unsigned long flags = arch_irq_save();
+		void *alias;
+
+		WRITE_ONCE(this_cpu_ref(writing), true);
+		alias = vm_alias_begin((const void *)addr);
+		arch_text_write(alias, (const void *)addr, bytes, here);
+		vm_alias_end();
+		WRITE_ONCE(this_cpu_ref(writing), false);
+		arch_irq_restore(flags);
+		addr += here;
+		bytes += here;
+		n -= here;
+	}
+}
+
+void text_write_unused(unsigned long addr, const u8 *bytes, size_t n)
+{
+	text_write(addr, bytes, n);
+}
+
+static bool is_atomic(const struct text_patch *p)
+{
+	return p->len <= ARCH_TEXT_ATOM;
+}
+
+static void write_break(const struct text_patch *p)
+{
+	if (!is_atomic(p))
+		text_write(p->addr, arch_break_insn, ARCH_BREAK_SIZE);
+}
+
+static void write_tail(const struct text_patch *p)
+{
+	if (!is_atomic(p))
+		text_write(p->addr + ARCH_BREAK_SIZE,
+			   p->bytes + ARCH_BREAK_SIZE,
+			   p->len - ARCH_BREAK_SIZE);
+}
+
+static void write_head(const struct text_patch *p)
+{
+	text_write(p->addr, p->bytes, min((size_t)p->len,
+					  (size_t)ARCH_BREAK_SIZE));
+}
+
+/* One step of the protocol for all patches, @n times, each synchronised. */
+static void rounds(const struct batch *b, unsigned n,
+		   void (*step)(const struct text_patch *p))
+{
+	while (n-- > 0) {
+		for (unsigned i = 0; i < b->n; i++)
+			step(&b->patches[i]);
+		quiesce_cpus();
+	}
+}
+
+static void patch_by_break(const struct batch *b)
+{
+	bool long_ones = false;
+
+	for (unsigned i = 0; i < b->n; i++)
+		long_ones |= !is_atomic(&b->patches[i]);
+	if (long_ones) {
+		/* Pairs with the acquire in patch_hit_break(). */
+		store_release(&active, b);
+		rounds(b, 2, write_break);
+		/* Nobody translates what stands behind a breakpoint: once. */
+		rounds(b, 1, write_tail);
+	}
+	rounds(b, 2, write_head);
+	/* All CPUs have left the traps on our breakpoints. */
+	store_release(&active, NULL);
+}
+
+static int write_stopped(void *arg)
+{
+	const struct batch *b = arg;
+
+	for (unsigned i = 0; i < b->n; i++)
+		text_write(b->patches[i].addr, b->patches[i].bytes,
+			   b->patches[i].len);
+	return 0;
+}
+
+static bool is_valid(const struct text_patch *p, enum patch_mode m)
+{
+	return p->len > 0 && p->len <= ARCH_PATCH_MAX &&
+	       IS_ALIGNED(p->len, ARCH_BREAK_SIZE) &&
+	       IS_ALIGNED(p->addr, ARCH_BREAK_SIZE) &&
+	       p->addr >= (unsigned long)__text_start &&
+	       p->addr + p->len <= (unsigned long)__text_end &&
+	       (is_atomic(p) || p->resume || m == PATCH_STOP);
+}
+
+int text_patch_mode(const struct text_patch *patches, unsigned n,
+		    enum patch_mode m)
+{
+	struct batch b = { .patches = patches, .n = n };
+	unsigned long end = 0;
+	int err = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!is_valid(&patches[i], m) || patches[i].addr < end)
+			return -EINVAL;
+		end = patches[i].addr + patches[i].len;
+	}
+	mutex_lock(&text_mutex);
+	if (m == PATCH_BREAK)
+		patch_by_break(&b);
+	else
+		err = stop_machine(write_stopped, &b);
+	stats.patches += n;
+	stats.batches++;
+	mutex_unlock(&text_mutex);
+	return err;
+}
+
+int text_patch(const struct text_patch *patches, unsigned n)
+{
+	return text_patch_mode(patches, n, mode);
+}
+
+/* In traps from here on ----------------------------------------------------- */
+
+/* How often a CPU retries one trap that has no breakpoint in memory. */
+#define RETRIES_MAX 1000
+
+struct retry {
+	unsigned long pc;
+	unsigned n;
+};
+static DEFINE_PER_CPU(struct retry, retries);
+
+static __noprobe const struct text_patch *find(const struct batch *b,
+					       unsigned long pc)
+{
+	unsigned low = 0, high = b->n;
+
+	while (low < high) {
+		unsigned mid = (low + high) / 2;
+
+		if (b->patches[mid].addr < pc)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < b->n && b->patches[low].addr == pc ? &b->patches[low] :
+							  NULL;
+}
+
+static __noprobe bool break_in_memory(unsigned long pc)
+{
+	const volatile u8 *text = (const volatile u8 *)pc;
+
+	for (unsigned i = 0; i < ARCH_BREAK_SIZE; i++) {
+		if (text[i] != arch_break_insn[i])
+			return false;
+	}
+	return true;
+}
+
+/* Drops a translation made from bytes that are no longer there. */
+static __noprobe void heal(unsigned long pc)
+{
+	void *alias;
+
+	if (READ_ONCE(this_cpu_ref(writing)))
+		return;
+	alias = vm_alias_begin((const void *)pc);
+	arch_text_rewrite(alias, (const void *)pc);
+	vm_alias_end();
+	__atomic_fetch_add(&stats.stale_healed, 1, __ATOMIC_RELAXED);
+}
+
+__noprobe bool patch_hit_break(unsigned long pc, struct pt_regs *regs)
+{
+	/* Pairs with the release in patch_by_break(). */
+	const struct batch *b = load_acquire(&active);
+	const struct text_patch *p = b ? find(b, pc) : NULL;
+	struct retry *retry = &this_cpu_ref(retries);
+
+	if (p && !is_atomic(p)) {
+		__atomic_fetch_add(&stats.retries, 1, __ATOMIC_RELAXED);
+		instruction_pointer_set(regs, pc);
+		p->resume(p, regs);
+		return true;
+	}
+	if (pc < (unsigned long)__text_start || pc >= (unsigned long)__text_end ||
+	    break_in_memory(pc))
+		return false;
+	/*
+	 * The breakpoint that trapped is gone: the probe that owned it has left
+	 * between the trap and now, or the translation is stale. Run what
+	 * stands there; should that trap again and again, somebody is wrong.
+	 */
+	if (retry->pc != pc)
+		*retry = (struct retry){ .pc = pc };
+	if (++retry->n > RETRIES_MAX)
+		return false;
+	heal(pc);
+	instruction_pointer_set(regs, pc);
+	return true;
+}
+
+void patch_stats_get(struct patch_stats *s)
+{
+	mutex_lock(&text_mutex);
+	*s = stats;
+	mutex_unlock(&text_mutex);
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The public calls: find the address, check, build, publish, arm; and back.
+ *
+ * Registration of a batch is a transaction. attach() makes each probe part of
+ * its site, marked pending so that nobody calls it; if one is refused, those
+ * before it are detached again and nothing has changed. Then the marks go and
+ * the text of all new sites is patched at once.
+ *
+ *	order to arm:	set published, then breakpoint in text
+ *	order to leave:	breakpoint out of text (all CPUs synchronised), set
+ *			without the probe, quiesce_cpus(), free
+ *
+ * so a trap always finds its site, and a handler its probe.
+ */
+#include <arch/cpu.h>
+#include <kernel/heap.h>
+#include <kernel/panic.h>
+#include <kernel/quiesce.h>
+#include <kernel/symtab.h>
+#include <kernel/thread.h>
+#include <lib/errno.h>
+#include <lib/printf.h>
+#include <lib/sort.h>
+#include <lib/string.h>
+#include <lib/text.h>
+#include <probe/hit.h>
+#include <probe/patch.h>
+#include "site.h"
+
+/* Says why, for kprobe_reason(); returns @err. */
+static __printf(2, 3) int refuse(int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(current->probe_reason, sizeof(current->probe_reason), fmt,
+		  ap);
+	va_end(ap);
+	return err;
+}
+
+const char *kprobe_reason(void)
+{
+	return current->probe_reason;
+}
+
+static int check_context(void)
+{
+	if (arch_irqs_disabled() || probe_hit_in_handler())
+		return refuse(-EDEADLK, "not from a handler or with "
+					"interrupts off: it has to wait");
+	return 0;
+}
+
+/* Where is it? -------------------------------------------------------------- */
+
+static int find_symbol(const char *name, struct symbol *sym)
+{
+	int err = symtab_find(name, sym);
+	const char *near;
+
+	switch (err) {
+	case -ENOENT:
+		near = symtab_suggest(name);
+		return refuse(err, "no function is called %s%s%s", name,
+			      near ? "; did you mean " : "", near ? near : "");
+	case -EADDRNOTAVAIL:
+		return refuse(err,
+			      "several functions are called %s: give an "
+			      "address",
+			      name);
+	default:
+		return err;
+	}
+}
+
+/*
+ * "name", "name+0x10". A bare name without offset is the function's entry; any
+ * offset, +0 included, counts from its first byte.
+ */
+static int resolve(const struct kprobe *p, unsigned long *addr)
+{
+	char name[96];
+	const char *plus;
+	u64 offset = p->offset;
+	struct symbol sym;
+	int err;
+
+	if (!p->symbol_name == !p->addr)
+		return refuse(-EINVAL, "give an address or a symbol");
+	if (!p->symbol_name) {
+		*addr = p->addr;
+		return 0;
+	}
+	plus = strchr(p->symbol_name, '+');
+	if (strscpy(name, p->symbol_name, sizeof(name)) < 0 && !plus)
+		return refuse(-ENOENT, "no function has so long a name");
+	if (plus) {
+		name[min((size_t)(plus - p->symbol_name), sizeof(name) - 1)] =
+			'\0';
+		if (parse_u64(plus + 1, 0, &offset, NULL) < 0)
+			return refuse(-EINVAL, "%s: the offset is no number",
+				      p->symbol_name);
+		offset += p->offset;
+	}
+	err = find_symbol(name, &sym);
+	if (err)
+		return err;
+	if (offset >= sym.size)
+		return refuse(-EINVAL, "%s has 0x%x bytes only", name,
+			      sym.size);
+	*addr = plus || offset ? sym.addr + offset : symbol_entry(&sym);
+	return 0;
+}
+
+/* One probe of a batch --------------------------------------------------------- */
+
+/* The site that @p is registered at, or NULL: nothing in @p is trusted. */
+static struct site *site_of(const struct kprobe *p)
+{
+	struct site *s = site_find(p->addr);
+
+	return s && site_holds(s, p) ? s : NULL;
+}
+
+/* The site at @addr, made if there is none yet. */
+static int site_obtain(unsigned long addr, struct site **site,
+		       struct site_change *c)
+{
+	const char *why = "";
+	struct insn insn;
+	int err;
+
+	*site = site_find(addr);
+	if (*site)
+		return 0;
+	err = deny_check(addr, &insn, &why);
+	if (err)
+		return refuse(err, "%pS: %s", (void *)addr, why);
+	err = site_create(addr, &insn, site);
+	if (err)
+		return refuse(err, "%pS: %s", (void *)addr,
+			      err == -EOPNOTSUPP ?
+				      "this instruction cannot be stepped" :
+			      err == -ERANGE ?
+				      "an operand is out of reach of the slot" :
+				      "out of memory or slots");
+	site_publish(*site);
+	site_touch(*site, c);
+	return 0;
+}
+
+/* Out of its site; what is left of it is swept by sweep(). */
+static void detach(struct kprobe *p, struct site_change *c)
+{
+	site_remove_probe(site_of(p), p, c);
+	p->flags &= ~KPROBE_FLAG_PENDING;
+	if (p->symbol_name)
+		p->addr = 0;
+}
+
+static int attach(struct kprobe *p, struct site_change *c)
+{
+	unsigned long addr;
+	struct site *s;
+	int err;
+
+	if (site_of(p))
+		return refuse(-EBUSY, "this probe is registered already");
+	if (!p->pre_handler && !p->post_handler)
+		return refuse(-EINVAL, "it has no handler");
+	err = resolve(p, &addr);
+	if (err)
+		return err;
+	err = site_obtain(addr, &s, c);
+	if (err)
+		return err;
+	if ((p->flags & KPROBE_FLAG_CONTROL) && site_has_flagged(s, KPROBE_FLAG_CONTROL))
+		return refuse(-EBUSY, "%pS: a control probe is there already",
+			      (void *)addr);
+	p->flags |= KPROBE_FLAG_PENDING;
+	p->nhit = p->nmissed = 0;
+	err = site_add_probe(s, p, c);
+	if (err)
+		return refuse(err, "out of memory");
+	p->addr = addr;
+	return 0;
+}
+
+/* The end of a change ----------------------------------------------------------- */
+
+static int by_address(const void *a, const void *b)
+{
+	unsigned long x = ((const struct text_patch *)a)->addr;
+	unsigned long y = ((const struct text_patch *)b)->addr;
+
+	return x < y ? -1 : x > y;
+}
+
+static void patch(struct text_patch *patches, unsigned n)
+{
+	sort(patches, n, sizeof(*patches), by_address);
+	if (n > 0 && text_patch(patches, n) < 0)
+		panic("text_patch() refuses a breakpoint at %pS",
+		      (void *)patches[0].addr);
+}
+
+/*
+ * Makes the text say what the changed sites want: in one batch, or, without
+ * memory for it, in small ones.
+ */
+static void arm(const struct site_change *c)
+{
+	static struct text_patch few[8]; /* under probe_mutex */
+	struct text_patch *many = kcalloc(c->n, sizeof(*many));
+	struct text_patch *patches = many ? many : few;
+	unsigned room = many ? c->n : ARRAY_SIZE(few), n = 0;
+
+	for (struct site *s = c->sites; s; s = s->next_changed) {
+		bool wanted = site_wants_arming(s);
+		struct text_patch *p = &patches[n];
+
+		if (wanted == s->armed)
+			continue;
+		s->armed = wanted;
+		p->addr = s->addr;
+		p->len = ARCH_BREAK_SIZE;
+		memcpy(p->bytes, wanted ? arch_break_insn : s->insn.bytes,
+		       ARCH_BREAK_SIZE);
+		if (++n == room) {
+			patch(patches, n);
+			n = 0;
+		}
+	}
+	patch(patches, n);
+	kfree(many);
+}
+
+/* Arms, then frees what the change left over, once nobody can be using it. */
+static void finish(struct site_change *c)
+{
+	struct site *unused = NULL, *s, *next;
+
+	arm(c);
+	for (s = c->sites; s; s = next) {
+		next = s->next_changed;
+		s->changed = false;
+		if (site_is_used(s))
+			continue;
+		site_unlink(s);
+		s->next_changed = unused;
+		unused = s;
+	}
+	if (c->garbage || unused)
+		quiesce_cpus(); /* handlers */
+	probe_sets_free(c->garbage);
+	if (unused)
+		quiesce_tasks(); /* slots */
+	for (s = unused; s; s = next) {
+		next = s->next_changed;
+		site_free(s);
+	}
+}
+
+/* The public calls ------------------------------------------------------------ */
+
+int register_kprobes(struct kprobe **ps, unsigned n)
+{
+	struct site_change c = { NULL };
+	unsigned done;
+	int err = check_context();
+
+	if (err)
+		return err;
+	mutex_lock(&probe_mutex);
+	for (done = 0; done < n && err == 0; done++)
+		err = attach(ps[done], &c);
+	if (err) {
+		done--; /* the refused one */
+		while (done-- > 0)
+			detach(ps[done], &c);
+	} else {
+		for (unsigned i = 0; i < n; i++)
+			ps[i]->flags &= ~KPROBE_FLAG_PENDING;
+	}
+	finish(&c);
+	mutex_unlock(&probe_mutex);
+	return err;
+}
+
+int register_kprobe(struct kprobe *p)
+{
+	return register_kprobes(&p, 1);
+}
+
+int unregister_kprobes(struct kprobe **ps, unsigned n)
+{
+	struct site_change c = { NULL };
+	int err = check_context();
+
+	if (err)
+		return err;
+	mutex_lock(&probe_mutex);
+	for (unsigned i = 0; i < n; i++) {
+		if (site_of(ps[i]))
+			detach(ps[i], &c);
+		else
+			err = refuse(-EINVAL, "this probe is not registered");
+	}
+	finish(&c);
+	mutex_unlock(&probe_mutex);
+	return err;
+}
+
+int unregister_kprobe(struct kprobe *p)
+{
+	return unregister_kprobes(&p, 1);
+}
+
+static int set_disabled(struct kprobe *p, unsigned flag)
+{
+	struct site_change c = { NULL };
+	struct site *s;
+	int err = check_context();
+
+	if (err)
+		return err;
+	mutex_lock(&probe_mutex);
+	s = site_of(p);
+	if (s) {
+		WRITE_ONCE(p->flags,
+			   (p->flags & ~KPROBE_FLAG_DISABLED) | flag);
+		site_touch(s, &c);
+		finish(&c);
+	} else {
+		err = refuse(-EINVAL, "this probe is not registered");
+	}
+	mutex_unlock(&probe_mutex);
+	return err;
+}
+
+int enable_kprobe(struct kprobe *p)
+{
+	return set_disabled(p, 0);
+}
+
+int disable_kprobe(struct kprobe *p)
+{
+	return set_disabled(p, KPROBE_FLAG_DISABLED);
+}
+
+struct each {
+	bool (*fn)(struct kprobe *p, void *arg);
+	void *arg;
+};
+
+static bool each_of_site(struct site *s, void *arg)
+{
+	struct each *each = arg;
+
+	return site_each_probe(s, each->fn, each->arg);
+}
+
+void kprobe_for_each(bool (*fn)(struct kprobe *p, void *arg), void *arg)
+{
+	struct each each = { fn, arg };
+
+	mutex_lock(&probe_mutex);
+	site_for_each(each_of_site, &each);
+	mutex_unlock(&probe_mutex);
+}

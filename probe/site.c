@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+/*
+ * address -> site, and the immutable probe arrays of sites.
+ *
+ * Writers hold probe_mutex. Readers are hits: they walk a hash chain without any
+ * lock. A site is completely built before one store links it in, and stays
+ * readable (its next pointer too) until quiesce_cpus() after it was unlinked, so
+ * a reader that was on the chain meanwhile finds its way to the end.
+ */
+#include <kernel/extable.h>
+#include <kernel/heap.h>
+#include <lib/errno.h>
+#include <lib/string.h>
+#include "site.h"
+
+#define SITE_BUCKETS 4096 /* a power of two */
+
+static struct site *buckets[SITE_BUCKETS];
+static struct rb_root by_addr; /* the same sites, for walks in order */
+static unsigned nr_sites;
+
+struct mutex probe_mutex = MUTEX(probe_mutex);
+
+static struct probe_set *set_alloc(unsigned n);
+
+/* Fibonacci hashing; instruction addresses differ in their low bits. */
+static __always_inline unsigned bucket_of(unsigned long addr)
+{
+	return (unsigned)(addr * 0x9e3779b97f4a7c15UL >> 52);
+}
+STATIC_ASSERT(SITE_BUCKETS == 1 << (64 - 52));
+
+__noprobe struct site *site_find(unsigned long addr)
+{
+	/* Pairs with the release in site_publish(). */
+	struct site *s = load_acquire(&buckets[bucket_of(addr)]);
+
+	while (s && s->addr != addr)
+		s = load_acquire(&s->next);
+	return s;
+}
+
+int site_create(unsigned long addr, const struct insn *insn,
+		struct site **site)
+{
+	u8 code[ARCH_SLOT_SIZE];
+	struct site *s = kzalloc(sizeof(*s));
+	int err = -ENOMEM;
+
+	if (!s)
+		return err;
+	s->addr = addr;
+	s->insn = *insn;
+	s->set = set_alloc(0);
+	if (s->set) {
+		s->slot = slot_alloc();
+		err = s->slot ? arch_probe_prepare(insn, s->slot, code) :
+				-ENOSPC;
+	}
+	if (err) {
+		site_free(s);
+		return err;
+	}
+	slot_write(s->slot, code);
+	*site = s;
+	return 0;
+}
+
+static bool below(const struct rb_node *a, const struct rb_node *b)
+{
+	return rb_entry(a, struct site, node)->addr <
+	       rb_entry(b, struct site, node)->addr;
+}
+
+void site_publish(struct site *s)
+{
+	struct site **head = &buckets[bucket_of(s->addr)];
+
+	s->next = *head;
+	/* Pairs with the acquire in site_find(). */
+	store_release(head, s);
+	rb_add(&by_addr, &s->node, below);
+	nr_sites++;
+}
+
+void site_unlink(struct site *s)
+{
+	struct site **link = &buckets[bucket_of(s->addr)];
+
+	while (*link != s)
+		link = &(*link)->next;
+	store_release(link, s->next);
+	rb_erase(&by_addr, &s->node);
+	nr_sites--;
+}
+
+void site_free(struct site *s)
+{
+	if (s->slot)
+		slot_free(s->slot);
+	kfree(s->set);
+	kfree(s);
+}
+
+unsigned site_count(void)
+{
+	return nr_sites;
+}
+
+void site_for_each(bool (*fn)(struct site *s, void *arg), void *arg)
+{
+	struct rb_node *n = rb_first(&by_addr);
+
+	while (n && fn(rb_entry(n, struct site, node), arg))
+		n = rb_next(n);
+}
+
+size_t site_read_original(unsigned long addr, void *buf, size_t n)
+{
+	u8 *out = buf;
+
+	while (n > 0 && peek(out, (const void *)addr, n) < 0)
+		n--;
+	/* A breakpoint that covers a byte began at most its size before it. */
+	for (unsigned long a = addr - (ARCH_BREAK_SIZE - 1); a < addr + n;
+	     a++) {
+		const struct site *s = site_find(a);
+
+		for (unsigned i = 0; s && i < ARCH_BREAK_SIZE; i++) {
+			if (a + i >= addr && a + i < addr + n)
+				out[a + i - addr] = s->insn.bytes[i];
+		}
+	}
+	return n;
+}
+
+/* Probe sets ------------------------------------------------------------------ */
+
+/* Stands where a probe was taken out without memory for a new array. */
+static struct kprobe gone = { .flags = KPROBE_FLAG_DISABLED };
+
+static struct probe_set *set_alloc(unsigned n)
+{
+	return kzalloc(sizeof(struct probe_set) + n * sizeof(struct kprobe *));
+}
+
+/* Appends those of @from that are still there, except @without. */
+static void set_append(struct probe_set *set, const struct probe_set *from,
+		       const struct kprobe *without)
+{
+	for (unsigned i = 0; i < from->n; i++) {
+		struct kprobe *p = from->probes[i];
+
+		if (p == without || p == &gone)
+			continue;
+		set->probes[set->n++] = p;
+		set->n_post += p->post_handler != NULL;
+	}
+}
+
+void site_touch(struct site *s, struct site_change *c)
+{
+	if (s->changed)
+		return;
+	s->changed = true;
+	s->next_changed = c->sites;
+	c->sites = s;
+	c->n++;
+}
+
+static void set_publish(struct site *s, struct probe_set *set,
+			struct site_change *c)
+{
+	s->set->retired = c->garbage;
+	c->garbage = s->set;
+	/* Pairs with the acquire in probe_hit_break(). */
+	store_release(&s->set, set);
+}
+
+int site_add_probe(struct site *s, struct kprobe *p, struct site_change *c)
+{
+	struct probe_set *set = set_alloc(s->set->n + 1);
+
+	site_touch(s, c);
+	if (!set)
+		return -ENOMEM;
+	set_append(set, s->set, NULL);
+	set->probes[set->n++] = p;
+	set->n_post += p->post_handler != NULL;
+	set_publish(s, set, c);
+	return 0;
+}
+
+void site_remove_probe(struct site *s, const struct kprobe *p,
+		       struct site_change *c)
+{
+	struct probe_set *set = set_alloc(s->set->n);
+
+	site_touch(s, c);
+	if (set) {
+		set_append(set, s->set, p);
+		set_publish(s, set, c);
+		return;
+	}
+	for (unsigned i = 0; i < s->set->n; i++) {
+		if (s->set->probes[i] == p)
+			WRITE_ONCE(s->set->probes[i], &gone);
+	}
+}
+
+bool site_each_probe(const struct site *s,
+		     bool (*fn)(struct kprobe *p, void *arg), void *arg)
+{
+	for (unsigned i = 0; i < s->set->n; i++) {
+		struct kprobe *p = s->set->probes[i];
+
+		if (p != &gone && !fn(p, arg))
+			return false;
+	}
+	return true;
+}
+
+static bool is_other(struct kprobe *p, void *arg)
+{
+	return p != arg;
+}
+
+bool site_holds(const struct site *s, const struct kprobe *p)
+{
+	return !site_each_probe(s, is_other, (void *)p);
+}
+
+static bool stop_at_any(struct kprobe *p __unused, void *arg __unused)
+{
+	return false;
+}
+
+bool site_is_used(const struct site *s)
+{
+	return !site_each_probe(s, stop_at_any, NULL);
+}
+
+static bool lacks_flag(struct kprobe *p, void *arg)
+{
+	return !(p->flags & *(const unsigned *)arg);
+}
+
+bool site_has_flagged(const struct site *s, unsigned flag)
+{
+	return !site_each_probe(s, lacks_flag, &flag);
+}
+
+static bool is_disabled(struct kprobe *p, void *arg __unused)
+{
+	return p->flags & KPROBE_FLAG_DISABLED;
+}
+
+bool site_wants_arming(const struct site *s)
+{
+	return !site_each_probe(s, is_disabled, NULL);
+}
+
+void probe_sets_free(struct probe_set *garbage)
+{
+	while (garbage) {
+		struct probe_set *next = garbage->retired;
+
+		kfree(garbage);
+		garbage = next;
+	}
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the engine: sites and slots. Clients see <probe/kprobe.h>.
+ */
+#ifndef SONDE_PROBE_SITE_H
+#define SONDE_PROBE_SITE_H
+
+#include <arch/insn.h>
+#include <arch/probe.h>
+#include <arch/text.h>
+#include <kernel/wait.h>
+#include <lib/rbtree.h>
+#include <probe/kprobe.h>
+
+/*
+ * The probes of one site in order of registration. Immutable: a change makes a
+ * new array, publishes it by one store and frees the old one after quiescence.
+ */
+struct probe_set {
+	struct probe_set *retired; /* garbage list until quiescence */
+	unsigned n;		   /* all of them */
+	unsigned n_post;	   /* those with a post-handler */
+	struct kprobe *probes[];
+};
+
+/*
+ * One instrumented instruction; at most one per address.
+ *
+ *	site_get()	decoded, slot filled, not findable
+ *	site_publish()	findable, text unchanged
+ *	armed		a breakpoint stands in the text
+ *	site_unlink()	text restored; not findable, perhaps still in use
+ *	site_free()	after quiescence
+ */
+struct site {
+	unsigned long addr;
+	struct site *next;     /* hash chain */
+	struct rb_node node;   /* by address; under probe_mutex */
+	struct probe_set *set; /* never NULL */
+	unsigned long slot;    /* executable copy */
+	struct insn insn;      /* the original instruction */
+	/* Under probe_mutex: */
+	bool armed;
+	bool changed;	       /* on the list of a change under way */
+	struct site *next_changed;
+};
+
+/* Serialises registration, enabling, and all changes of sites. */
+extern struct mutex probe_mutex;
+
+/* site.c */
+/* Lock-free; any context. NULL if @addr has no site. */
+struct site *site_find(unsigned long addr);
+/* The following need probe_mutex. */
+int __must_check site_create(unsigned long addr, const struct insn *insn,
+			     struct site **site);
+void site_publish(struct site *s);
+void site_unlink(struct site *s);
+void site_free(struct site *s);
+/* In address order. */
+void site_for_each(bool (*fn)(struct site *s, void *arg), void *arg);
+unsigned site_count(void);
+/*
+ * Reads text as it is without any probe. Returns how many of @n bytes could be
+ * read.
+ */
+size_t site_read_original(unsigned long addr, void *buf, size_t n);
+
+
+/*
+ * A change of some sites: who was touched and what became garbage. site.c
+ * collects, probe.c arms and frees.
+ */
+struct site_change {
+	struct site *sites;
+	unsigned n;
+	struct probe_set *garbage;
+};
+
+/*
+ * Changes s->set by publishing a new array; the old one is garbage, to be freed
+ * by probe_sets_free() after quiescence. Removing needs no memory.
+ */
+int __must_check site_add_probe(struct site *s, struct kprobe *p,
+				struct site_change *c);
+void site_remove_probe(struct site *s, const struct kprobe *p,
+		       struct site_change *c);
+void site_touch(struct site *s, struct site_change *c);
+/* In order of registration, until @fn returns false; false then. */
+bool site_each_probe(const struct site *s,
+		     bool (*fn)(struct kprobe *p, void *arg), void *arg);
+bool site_holds(const struct site *s, const struct kprobe *p);
+bool site_has_flagged(const struct site *s, unsigned flag);
+/* Is there a probe left, enabled or not? One that is enabled? */
+bool site_is_used(const struct site *s);
+bool site_wants_arming(const struct site *s);
+void probe_sets_free(struct probe_set *garbage);
+
+/* slot.c */
+/* ARCH_SLOT_SIZE executable bytes within reach of text; 0 if there are none. */
+unsigned long slot_alloc(void);
+/* Copies code into a slot that nothing runs yet. */
+void slot_write(unsigned long slot, const u8 *code);
+/* Only after quiesce_tasks(); the slot is filled with breakpoints. */
+void slot_free(unsigned long slot);
+bool slot_contains(unsigned long addr);
+unsigned slot_count(void); /* in use */
+
+/* deny.c */
+/*
+ * May @addr be probed? Decodes it from the start of its function. 0 and *insn,
+ * or the errors of register_kprobe() with *why a reason.
+ */
+int __must_check deny_check(unsigned long addr, struct insn *insn,
+			    const char **why);
+
+/* patch.c */
+/* Writes to memory that nothing executes yet: slots. */
+void text_write_unused(unsigned long addr, const u8 *bytes, size_t n);
+
+#endif
