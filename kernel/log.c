@@ -29,8 +29,8 @@ void printk(const char *fmt, ...)
 {
 	char line[LOG_LINE_MAX];
 	u64 us = clock_ns() / NSEC_PER_USEC;
-	int used = snprintf(line, sizeof(line), "[%4llu.%06llu] ",
-			    us / 1000000, us % 1000000);
+	int used = snprintf(line, sizeof(line), "[%4llu.%06llu] ", us / 1000000,
+			    us % 1000000);
 	va_list ap;
 
 	va_start(ap, fmt);

@@ -64,9 +64,8 @@ static void code_print(unsigned long pc)
 			used += (size_t)snprintf(line + used,
 						 sizeof(line) - used, "?? ");
 		else
-			used += (size_t)snprintf(line + used,
-						 sizeof(line) - used, fmt,
-						 byte);
+			used += (size_t)snprintf(
+				line + used, sizeof(line) - used, fmt, byte);
 	}
 	kprintf("  code: %s\n", line);
 }

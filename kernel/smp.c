@@ -133,7 +133,8 @@ void smp_call_all(void (*fn)(void *arg), void *arg)
 	for_each_cpu(cpu) {
 		if (cpu == this_cpu() || !READ_ONCE(cpu->online))
 			continue;
-		calls[cpu->id] = (struct call){ .fn = fn, .arg = arg,
+		calls[cpu->id] = (struct call){ .fn = fn,
+						.arg = arg,
 						.pending = &pending };
 		post(cpu, &calls[cpu->id]);
 	}
@@ -219,8 +220,7 @@ void smp_cpu_entry(struct cpu *cpu)
 
 static int start(struct cpu *cpu)
 {
-	u8 *stack = vm_alloc(THREAD_STACK_SIZE / PAGE_SIZE,
-			     VM_READ | VM_WRITE);
+	u8 *stack = vm_alloc(THREAD_STACK_SIZE / PAGE_SIZE, VM_READ | VM_WRITE);
 	u64 limit;
 	int err;
 

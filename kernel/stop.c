@@ -31,8 +31,8 @@ static const char *const state_names[] = { "idle", "gather", "run", "resume",
 					   "leave" };
 
 static struct mutex stop_mutex = MUTEX(stop_mutex);
-static enum stop_state state;	 /* written by the leader */
-static unsigned acks;		 /* CPUs that reached state */
+static enum stop_state state;	       /* written by the leader */
+static unsigned acks;		       /* CPUs that reached state */
 static enum stop_state seen[MAX_CPUS]; /* for the hang report */
 static struct stop_stats stats;
 

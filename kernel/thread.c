@@ -52,8 +52,7 @@ struct thread *thread_create_on(const char *name, u32 affinity,
 
 	if (!t)
 		return NULL;
-	t->stack = vm_alloc(THREAD_STACK_SIZE / PAGE_SIZE,
-			    VM_READ | VM_WRITE);
+	t->stack = vm_alloc(THREAD_STACK_SIZE / PAGE_SIZE, VM_READ | VM_WRITE);
 	if (!t->stack) {
 		kfree(t);
 		return NULL;

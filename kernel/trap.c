@@ -116,14 +116,14 @@ static __noreturn void fatal(const struct pt_regs *regs, const struct trap *t)
 		else if (t->addr < PAGE_SIZE && t->kind == TRAP_MEMORY)
 			where = ", NULL pointer";
 	}
-	panic_regs(regs,
-		   "%s at %pS%s%s%s\n  vector 0x%x code 0x%lx address 0x%lx%s%s",
-		   t->name, (void *)t->pc,
-		   t->flags & TRAP_WRITE ? ", write" : "",
-		   t->flags & TRAP_EXEC ? ", instruction fetch" : "", where,
-		   t->vector, t->code, t->addr,
-		   t->flags & TRAP_REAL_MODE ? ", real mode" : "",
-		   probe_hit_describe());
+	panic_regs(
+		regs,
+		"%s at %pS%s%s%s\n  vector 0x%x code 0x%lx address 0x%lx%s%s",
+		t->name, (void *)t->pc, t->flags & TRAP_WRITE ? ", write" : "",
+		t->flags & TRAP_EXEC ? ", instruction fetch" : "", where,
+		t->vector, t->code, t->addr,
+		t->flags & TRAP_REAL_MODE ? ", real mode" : "",
+		probe_hit_describe());
 }
 
 /* Out of line: the claims loop is all that a hit needs. */

@@ -107,9 +107,9 @@ static bool take(struct completion *c)
 	unsigned n = READ_ONCE(c->done);
 
 	/* Pairs with the release in complete(). */
-	return n > 0 && __atomic_compare_exchange_n(&c->done, &n, n - 1, false,
-						    __ATOMIC_ACQUIRE,
-						    __ATOMIC_RELAXED);
+	return n > 0 &&
+	       __atomic_compare_exchange_n(&c->done, &n, n - 1, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 void complete(struct completion *c)

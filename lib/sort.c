@@ -24,8 +24,8 @@ static void sift_down(u8 *base, size_t root, size_t n, size_t size,
 
 		if (child >= n)
 			return;
-		if (child + 1 < n && compare(base + child * size,
-					     base + (child + 1) * size) < 0)
+		if (child + 1 < n &&
+		    compare(base + child * size, base + (child + 1) * size) < 0)
 			child++;
 		if (compare(base + root * size, base + child * size) >= 0)
 			return;

@@ -59,8 +59,8 @@ static int check_place(unsigned long addr, const char **why)
  * Walks @sym's instructions up to @addr. *exclusive: @addr lies between a
  * load-and-reserve and its store.
  */
-static int walk(const struct symbol *sym, unsigned long addr,
-		struct insn *insn, bool *exclusive, const char **why)
+static int walk(const struct symbol *sym, unsigned long addr, struct insn *insn,
+		bool *exclusive, const char **why)
 {
 	unsigned long pc = sym->addr, end = sym->addr + sym->size;
 
@@ -71,12 +71,12 @@ static int walk(const struct symbol *sym, unsigned long addr,
 			pc, bytes, min(end - pc, (unsigned long)sizeof(bytes)));
 
 		if (arch_insn_decode(insn, bytes, n, pc) < 0)
-			return refuse(why,
-				      pc == addr ?
-					      "it is no instruction" :
-					      "its function cannot be decoded "
-					      "up to there",
-				      -EILSEQ);
+			return refuse(
+				why,
+				pc == addr ? "it is no instruction"
+					   : "its function cannot be decoded "
+					     "up to there",
+				-EILSEQ);
 		if (pc == addr)
 			return 0;
 		if (insn->flags & INSN_EXCL_LOAD)

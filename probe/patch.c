@@ -129,8 +129,8 @@ static void write_tail(const struct text_patch *p)
 
 static void write_head(const struct text_patch *p)
 {
-	text_write(p->addr, p->bytes, min((size_t)p->len,
-					  (size_t)ARCH_BREAK_SIZE));
+	text_write(p->addr, p->bytes,
+		   min((size_t)p->len, (size_t)ARCH_BREAK_SIZE));
 }
 
 /* One step of the protocol for all patches, @n times, each synchronised. */
@@ -234,8 +234,8 @@ static __noprobe const struct text_patch *find(const struct batch *b,
 		else
 			high = mid;
 	}
-	return low < b->n && b->patches[low].addr == pc ? &b->patches[low] :
-							  NULL;
+	return low < b->n && b->patches[low].addr == pc ? &b->patches[low]
+							: NULL;
 }
 
 static __noprobe bool break_in_memory(unsigned long pc)
@@ -275,8 +275,8 @@ __noprobe bool patch_hit_break(unsigned long pc, struct pt_regs *regs)
 		p->resume(p, regs);
 		return true;
 	}
-	if (pc < (unsigned long)__text_start || pc >= (unsigned long)__text_end ||
-	    break_in_memory(pc))
+	if (pc < (unsigned long)__text_start ||
+	    pc >= (unsigned long)__text_end || break_in_memory(pc))
 		return false;
 	/*
 	 * The breakpoint that trapped is gone: the probe that owned it has left

@@ -141,11 +141,11 @@ static int site_obtain(unsigned long addr, struct site **site,
 	err = site_create(addr, &insn, site);
 	if (err)
 		return refuse(err, "%pS: %s", (void *)addr,
-			      err == -EOPNOTSUPP ?
-				      "this instruction cannot be stepped" :
-			      err == -ERANGE ?
-				      "an operand is out of reach of the slot" :
-				      "out of memory or slots");
+			      err == -EOPNOTSUPP
+				      ? "this instruction cannot be stepped"
+			      : err == -ERANGE
+				      ? "an operand is out of reach of the slot"
+				      : "out of memory or slots");
 	site_publish(*site);
 	site_touch(*site, c);
 	return 0;
@@ -176,7 +176,8 @@ static int attach(struct kprobe *p, struct site_change *c)
 	err = site_obtain(addr, &s, c);
 	if (err)
 		return err;
-	if ((p->flags & KPROBE_FLAG_CONTROL) && site_has_flagged(s, KPROBE_FLAG_CONTROL))
+	if ((p->flags & KPROBE_FLAG_CONTROL) &&
+	    site_has_flagged(s, KPROBE_FLAG_CONTROL))
 		return refuse(-EBUSY, "%pS: a control probe is there already",
 			      (void *)addr);
 	p->flags |= KPROBE_FLAG_PENDING;
@@ -329,8 +330,7 @@ static int set_disabled(struct kprobe *p, unsigned flag)
 	mutex_lock(&probe_mutex);
 	s = site_of(p);
 	if (s) {
-		WRITE_ONCE(p->flags,
-			   (p->flags & ~KPROBE_FLAG_DISABLED) | flag);
+		WRITE_ONCE(p->flags, (p->flags & ~KPROBE_FLAG_DISABLED) | flag);
 		site_touch(s, &c);
 		finish(&c);
 	} else {

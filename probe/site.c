@@ -40,8 +40,7 @@ __noprobe struct site *site_find(unsigned long addr)
 	return s;
 }
 
-int site_create(unsigned long addr, const struct insn *insn,
-		struct site **site)
+int site_create(unsigned long addr, const struct insn *insn, struct site **site)
 {
 	u8 code[ARCH_SLOT_SIZE];
 	struct site *s = kzalloc(sizeof(*s));
@@ -54,8 +53,8 @@ int site_create(unsigned long addr, const struct insn *insn,
 	s->set = set_alloc(0);
 	if (s->set) {
 		s->slot = slot_alloc();
-		err = s->slot ? arch_probe_prepare(insn, s->slot, code) :
-				-ENOSPC;
+		err = s->slot ? arch_probe_prepare(insn, s->slot, code)
+			      : -ENOSPC;
 	}
 	if (err) {
 		site_free(s);

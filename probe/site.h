@@ -41,7 +41,7 @@ struct site {
 	struct insn insn;      /* the original instruction */
 	/* Under probe_mutex: */
 	bool armed;
-	bool changed;	       /* on the list of a change under way */
+	bool changed; /* on the list of a change under way */
 	struct site *next_changed;
 };
 
@@ -65,7 +65,6 @@ unsigned site_count(void);
  * read.
  */
 size_t site_read_original(unsigned long addr, void *buf, size_t n);
-
 
 /*
  * A change of some sites: who was touched and what became garbage. site.c

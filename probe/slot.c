@@ -65,9 +65,9 @@ static struct slot_page *page_of(unsigned long addr)
 unsigned long slot_alloc(void)
 {
 	struct slot_page *page =
-		list_empty(&pages) ?
-			NULL :
-			list_first_entry(&pages, struct slot_page, link);
+		list_empty(&pages)
+			? NULL
+			: list_first_entry(&pages, struct slot_page, link);
 	size_t i;
 
 	if (!page || page->used == SLOTS_PER_PAGE)

@@ -21,57 +21,57 @@
 /* What a probe engine must know about an instruction; several may be set. */
 enum insn_flag {
 	/* Control transfer. */
-	INSN_BRANCH_REL	 = 1u << 0,  /* target is pc-relative (or ppc AA=1) */
-	INSN_COND	 = 1u << 1,  /* may fall through */
-	INSN_CALL	 = 1u << 2,  /* leaves a return address behind */
-	INSN_RET	 = 1u << 3,  /* ret / blr form */
-	INSN_INDIRECT	 = 1u << 4,  /* target from a register or memory */
-	INSN_FAR	 = 1u << 5,  /* changes the code segment, iret included */
-	INSN_LOOP	 = 1u << 6,  /* counts down: loop*, bdnz */
-	INSN_SYSCALL	 = 1u << 7,  /* enters a more privileged level */
-	INSN_SYSRET	 = 1u << 8,  /* leaves it: sysret, iret, rfid, rfscv */
-	INSN_SOFTINT	 = 1u << 9,  /* int n */
-	INSN_TRAP	 = 1u << 10, /* traps by design: int3 ud* tw td hlt? no */
+	INSN_BRANCH_REL = 1u << 0, /* target is pc-relative (or ppc AA=1) */
+	INSN_COND = 1u << 1,	   /* may fall through */
+	INSN_CALL = 1u << 2,	   /* leaves a return address behind */
+	INSN_RET = 1u << 3,	   /* ret / blr form */
+	INSN_INDIRECT = 1u << 4,   /* target from a register or memory */
+	INSN_FAR = 1u << 5,	   /* changes the code segment, iret included */
+	INSN_LOOP = 1u << 6,	   /* counts down: loop*, bdnz */
+	INSN_SYSCALL = 1u << 7,	   /* enters a more privileged level */
+	INSN_SYSRET = 1u << 8,	   /* leaves it: sysret, iret, rfid, rfscv */
+	INSN_SOFTINT = 1u << 9,	   /* int n */
+	INSN_TRAP = 1u << 10,	   /* traps by design: int3 ud* tw td hlt? no */
 	/* Processor state that stepping disturbs. */
-	INSN_FLAGS_PUSH	 = 1u << 11, /* stores the flags register: pushf */
-	INSN_FLAGS_POP	 = 1u << 12, /* loads it: popf iret */
-	INSN_IRQ_CHANGE	 = 1u << 13, /* may change the interrupt enable */
-	INSN_SHADOW	 = 1u << 14, /* delays interrupts by one insn */
+	INSN_FLAGS_PUSH = 1u << 11,  /* stores the flags register: pushf */
+	INSN_FLAGS_POP = 1u << 12,   /* loads it: popf iret */
+	INSN_IRQ_CHANGE = 1u << 13,  /* may change the interrupt enable */
+	INSN_SHADOW = 1u << 14,	     /* delays interrupts by one insn */
 	INSN_STATE_WRITE = 1u << 15, /* writes MSR, debug or control regs */
-	INSN_RI_CLEAR	 = 1u << 16, /* ppc: mtsrr0/1 and friends */
+	INSN_RI_CLEAR = 1u << 16,    /* ppc: mtsrr0/1 and friends */
 	/* The pc and the link register as operands. */
-	INSN_PC_READ	 = 1u << 17, /* other than as branch base: lea rip, */
-				     /* addpcis, pla, bcl 20,31,$+4 */
-	INSN_PC_MEM	 = 1u << 18, /* has a pc-relative memory operand */
-	INSN_LR_READ	 = 1u << 19,
-	INSN_LR_WRITE	 = 1u << 20,
+	INSN_PC_READ = 1u << 17, /* other than as branch base: lea rip, */
+	/* addpcis, pla, bcl 20,31,$+4 */
+	INSN_PC_MEM = 1u << 18, /* has a pc-relative memory operand */
+	INSN_LR_READ = 1u << 19,
+	INSN_LR_WRITE = 1u << 20,
 	/* The rest. */
-	INSN_REP_STRING	 = 1u << 21, /* string insn with rep: restarts itself */
-	INSN_EXCL_LOAD	 = 1u << 22, /* l*arx */
-	INSN_EXCL_STORE	 = 1u << 23, /* st*cx. */
-	INSN_PRIV	 = 1u << 24, /* privileged */
-	INSN_IO		 = 1u << 25, /* port input and output */
-	INSN_NOP	 = 1u << 26, /* architecturally nothing: nop, endbr */
-	INSN_MEM	 = 1u << 27, /* explicit memory operand */
-	INSN_FPVEC	 = 1u << 28, /* floating point or vector state */
-	INSN_PREFIXED	 = 1u << 29, /* ppc: 8 bytes, must not cross 64 bytes */
-	INSN_HALT	 = 1u << 30, /* waits for an interrupt: hlt, wait, stop */
+	INSN_REP_STRING = 1u << 21, /* string insn with rep: restarts itself */
+	INSN_EXCL_LOAD = 1u << 22,  /* l*arx */
+	INSN_EXCL_STORE = 1u << 23, /* st*cx. */
+	INSN_PRIV = 1u << 24,	    /* privileged */
+	INSN_IO = 1u << 25,	    /* port input and output */
+	INSN_NOP = 1u << 26,	    /* architecturally nothing: nop, endbr */
+	INSN_MEM = 1u << 27,	    /* explicit memory operand */
+	INSN_FPVEC = 1u << 28,	    /* floating point or vector state */
+	INSN_PREFIXED = 1u << 29,   /* ppc: 8 bytes, must not cross 64 bytes */
+	INSN_HALT = 1u << 30, /* waits for an interrupt: hlt, wait, stop */
 };
 
 /* Why an instruction may not be probed. INSN_OK is 0. */
 enum insn_deny {
 	INSN_OK,
-	INSN_DENY_UNDECODABLE,	/* no instruction that the map knows */
-	INSN_DENY_TRAP,		/* traps by design: its table goes by address */
-	INSN_DENY_SHADOW,	/* exception-masking: the step ends one late */
-	INSN_DENY_EXCLUSIVE,	/* inside a load-and-reserve sequence */
-	INSN_DENY_RETURN,	/* leaves to another level: iret, rfid */
-	INSN_DENY_SYSCALL,	/* enters another level */
-	INSN_DENY_STATE,	/* replaces MSR or debug state the step uses */
-	INSN_DENY_RI,		/* SRR0/1 are live: a trap here loses them */
-	INSN_DENY_VIRT,		/* hypervisor emulate prefix */
-	INSN_DENY_AMBIGUOUS,	/* length depends on the maker of the CPU */
-	INSN_DENY_FAR,		/* far transfer */
+	INSN_DENY_UNDECODABLE, /* no instruction that the map knows */
+	INSN_DENY_TRAP,	       /* traps by design: its table goes by address */
+	INSN_DENY_SHADOW,      /* exception-masking: the step ends one late */
+	INSN_DENY_EXCLUSIVE,   /* inside a load-and-reserve sequence */
+	INSN_DENY_RETURN,      /* leaves to another level: iret, rfid */
+	INSN_DENY_SYSCALL,     /* enters another level */
+	INSN_DENY_STATE,       /* replaces MSR or debug state the step uses */
+	INSN_DENY_RI,	       /* SRR0/1 are live: a trap here loses them */
+	INSN_DENY_VIRT,	       /* hypervisor emulate prefix */
+	INSN_DENY_AMBIGUOUS,   /* length depends on the maker of the CPU */
+	INSN_DENY_FAR,	       /* far transfer */
 	INSN_DENY_COUNT
 };
 
@@ -84,12 +84,12 @@ enum insn_deny {
 #include <asm/insn.h> /* struct arch_insn, ARCH_INSN_* */
 
 struct insn {
-	u64 pc;		/* where the bytes live, for targets */
-	u64 target;	/* INSN_BRANCH_REL: destination; INSN_PC_MEM and */
-			/* INSN_PC_READ: the address the operand names */
-	u32 flags;	/* enum insn_flag */
-	u8 deny;	/* enum insn_deny: may it be probed at all */
-	u8 len;		/* bytes: 1..15 on x86_64, 4 or 8 on ppc64 */
+	u64 pc;	    /* where the bytes live, for targets */
+	u64 target; /* INSN_BRANCH_REL: destination; INSN_PC_MEM and */
+		    /* INSN_PC_READ: the address the operand names */
+	u32 flags;  /* enum insn_flag */
+	u8 deny;    /* enum insn_deny: may it be probed at all */
+	u8 len;	    /* bytes: 1..15 on x86_64, 4 or 8 on ppc64 */
 	u8 bytes[INSN_MAX_BYTES]; /* in memory order */
 	struct arch_insn arch;
 };
@@ -130,8 +130,7 @@ struct pt_regs;
 enum insn_emu { INSN_EMU_NONE, INSN_EMU_DONE_IN_REGS, INSN_EMU_NEEDS_MEMORY };
 
 enum insn_emu arch_insn_analyse(const struct insn *insn,
-				const struct pt_regs *regs,
-				struct insn_op *op);
+				const struct pt_regs *regs, struct insn_op *op);
 
 /*
  * Applies @op to @regs, pc included. Returns 0, or -EFAULT with the faulting

@@ -30,8 +30,7 @@ static inline unsigned long kernel_stack_pointer(const struct pt_regs *regs);
 /* The frame from which arch_unwind() starts: rbp / r1. */
 static inline unsigned long frame_pointer(const struct pt_regs *regs);
 static inline unsigned long regs_return_value(const struct pt_regs *regs);
-static inline void regs_return_value_set(struct pt_regs *regs,
-					 unsigned long v);
+static inline void regs_return_value_set(struct pt_regs *regs, unsigned long v);
 
 /*
  * Argument @n (from 0) of the function at whose first instruction (ppc64: local

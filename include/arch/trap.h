@@ -21,19 +21,19 @@
 struct pt_regs;
 
 enum trap_kind {
-	TRAP_BREAKPOINT,    /* int3 / unconditional trap word */
-	TRAP_STEP,	    /* single step: TF / MSR[SE] */
-	TRAP_WATCH,	    /* hardware breakpoint or watchpoint */
-	TRAP_ILLEGAL,	    /* no such instruction, ud2 */
-	TRAP_PRIVILEGED,    /* not allowed here, #GP without address */
-	TRAP_TRAP,	    /* conditional trap words, int n */
-	TRAP_MEMORY,	    /* page fault, data or instruction storage */
+	TRAP_BREAKPOINT, /* int3 / unconditional trap word */
+	TRAP_STEP,	 /* single step: TF / MSR[SE] */
+	TRAP_WATCH,	 /* hardware breakpoint or watchpoint */
+	TRAP_ILLEGAL,	 /* no such instruction, ud2 */
+	TRAP_PRIVILEGED, /* not allowed here, #GP without address */
+	TRAP_TRAP,	 /* conditional trap words, int n */
+	TRAP_MEMORY,	 /* page fault, data or instruction storage */
 	TRAP_ALIGNMENT,
-	TRAP_FLOAT,	    /* unit disabled or exception */
-	TRAP_ARITHMETIC,    /* divide error, overflow */
-	TRAP_INTERRUPT,	    /* device, timer, inter-processor */
-	TRAP_NMI,	    /* NMI / system reset */
-	TRAP_DOUBLE_FAULT,  /* also: no usable stack (ppc64) */
+	TRAP_FLOAT,	   /* unit disabled or exception */
+	TRAP_ARITHMETIC,   /* divide error, overflow */
+	TRAP_INTERRUPT,	   /* device, timer, inter-processor */
+	TRAP_NMI,	   /* NMI / system reset */
+	TRAP_DOUBLE_FAULT, /* also: no usable stack (ppc64) */
 	TRAP_MACHINE_CHECK,
 	TRAP_SYSCALL,
 	TRAP_UNKNOWN,
@@ -44,19 +44,20 @@ enum trap_flag {
 	TRAP_WRITE = BIT(0),
 	TRAP_EXEC = BIT(1),
 	TRAP_PROTECTION = BIT(2), /* mapped, but not for this access */
-	TRAP_REAL_MODE = BIT(3),  /* ppc64: translation was off; pc is physical */
-	TRAP_ALSO_STEP = BIT(4),  /* WATCH that is a completed step as well */
+	TRAP_REAL_MODE =
+		BIT(3), /* ppc64: translation was off; pc is physical */
+	TRAP_ALSO_STEP = BIT(4), /* WATCH that is a completed step as well */
 };
 
 struct trap {
 	enum trap_kind kind;
-	unsigned flags;	     /* enum trap_flag */
-	unsigned vector;     /* the machine's number */
-	unsigned long code;  /* error code / SRR1 or DSISR */
-	unsigned long addr;  /* TRAP_MEMORY: address accessed */
-	unsigned long pc;    /* of the instruction: for TRAP_BREAKPOINT the */
-			     /* address of the breakpoint itself */
-	const char *name;    /* "page fault", "program check (trap)" */
+	unsigned flags;	    /* enum trap_flag */
+	unsigned vector;    /* the machine's number */
+	unsigned long code; /* error code / SRR1 or DSISR */
+	unsigned long addr; /* TRAP_MEMORY: address accessed */
+	unsigned long pc;   /* of the instruction: for TRAP_BREAKPOINT the */
+			    /* address of the breakpoint itself */
+	const char *name;   /* "page fault", "program check (trap)" */
 };
 
 /*

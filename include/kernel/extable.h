@@ -9,11 +9,11 @@
 #define SONDE_KERNEL_EXTABLE_H
 
 #ifdef __ASSEMBLY__
-#define EXTABLE(insn, fixup)          \
-	.pushsection extable, "a";    \
-	.balign 4;                    \
-	.long insn - .;               \
-	.long fixup - .;              \
+#define EXTABLE(insn, fixup)       \
+	.pushsection extable, "a"; \
+	.balign 4;                 \
+	.long insn -.;             \
+	.long fixup -.;            \
 	.popsection
 #else
 #include <lib/compiler.h>

@@ -40,8 +40,10 @@ struct spinlock {
 	int cpu; /* holder, -1 if free */
 };
 
-#define SPINLOCK(lock_name, lock_rank) \
-	{ .name = (lock_name), .rank = (lock_rank), .cpu = -1 }
+#define SPINLOCK(lock_name, lock_rank)                              \
+	{                                                           \
+		.name = (lock_name), .rank = (lock_rank), .cpu = -1 \
+	}
 void spin_lock_init(struct spinlock *l, const char *name, enum lock_rank rank);
 
 void spin_lock(struct spinlock *l);

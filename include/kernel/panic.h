@@ -21,11 +21,11 @@ void regs_print(const struct pt_regs *regs);
 /* Symbolised backtrace from @regs. */
 void backtrace_print(const struct pt_regs *regs);
 
-#define ASSERT(c)                                                           \
-	do {                                                                \
-		if (unlikely(!(c)))                                         \
-			panic("%s:%d: assertion failed: %s", __FILE__,      \
-			      __LINE__, #c);                                \
+#define ASSERT(c)                                                      \
+	do {                                                           \
+		if (unlikely(!(c)))                                    \
+			panic("%s:%d: assertion failed: %s", __FILE__, \
+			      __LINE__, #c);                           \
 	} while (0)
 
 /*

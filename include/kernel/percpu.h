@@ -13,12 +13,12 @@
 #define MAX_CPUS 16
 
 /* Offsets of what vectors.S and <asm/cpu.h> touch; asserted in percpu.c. */
-#define CPU_SELF      0
-#define CPU_CURRENT   8
-#define CPU_SCRATCH   16
-#define CPU_TRAP_SP   80
-#define CPU_NMI_SP    88
-#define CPU_MCE_SP    96
+#define CPU_SELF    0
+#define CPU_CURRENT 8
+#define CPU_SCRATCH 16
+#define CPU_TRAP_SP 80
+#define CPU_NMI_SP  88
+#define CPU_MCE_SP  96
 
 #ifndef __ASSEMBLY__
 #include <lib/compiler.h>
@@ -29,32 +29,33 @@ struct thread;
 struct cpu {
 	struct cpu *self;	/* CPU_SELF */
 	struct thread *current; /* CPU_CURRENT */
-	u64 scratch[8];		/* CPU_SCRATCH: vectors.S, before it has a frame */
-	u64 trap_sp;		/* CPU_TRAP_SP: emergency stack top (double fault) */
-	u64 nmi_sp;		/* CPU_NMI_SP */
-	u64 mce_sp;		/* CPU_MCE_SP */
+	u64 scratch[8]; /* CPU_SCRATCH: vectors.S, before it has a frame */
+	u64 trap_sp;	/* CPU_TRAP_SP: emergency stack top (double fault) */
+	u64 nmi_sp;	/* CPU_NMI_SP */
+	u64 mce_sp;	/* CPU_MCE_SP */
 
-	unsigned id;		/* 0..cpu_count-1 */
-	u32 hw_id;		/* LAPIC id / interrupt server */
-	u64 boot_stack_top;	/* stack of the idle thread */
-	bool online;		/* reached the scheduler */
-	unsigned ipi_pending;	/* enum ipi bits, atomic */
-	unsigned nmi_depth;	/* inside an NMI handler */
-	unsigned trap_depth;	/* nesting of trap(), for reports */
-	u64 traps[16];		/* by enum trap_kind */
+	unsigned id;	      /* 0..cpu_count-1 */
+	u32 hw_id;	      /* LAPIC id / interrupt server */
+	u64 boot_stack_top;   /* stack of the idle thread */
+	bool online;	      /* reached the scheduler */
+	unsigned ipi_pending; /* enum ipi bits, atomic */
+	unsigned nmi_depth;   /* inside an NMI handler */
+	unsigned trap_depth;  /* nesting of trap(), for reports */
+	u64 traps[16];	      /* by enum trap_kind */
 } __aligned(256);
 
 extern struct cpu cpus[MAX_CPUS];
 extern unsigned cpu_count; /* found by firmware, at most MAX_CPUS */
 
-#define this_cpu() arch_this_cpu()
+#define this_cpu()	   arch_this_cpu()
 #define smp_processor_id() (arch_this_cpu()->id)
 
-#define for_each_cpu(c) \
-	for (struct cpu *c = cpus; c < cpus + cpu_count; c++)
+#define for_each_cpu(c)	   for (struct cpu *c = cpus; c < cpus + cpu_count; c++)
 
 #define DEFINE_PER_CPU(type, name) \
-	struct { type v; } __aligned(64) name[MAX_CPUS]
+	struct {                   \
+		type v;            \
+	} __aligned(64) name[MAX_CPUS]
 #define per_cpu(name, cpu_id) (name[cpu_id].v)
 #define this_cpu_ref(name)    (name[arch_this_cpu()->id].v)
 

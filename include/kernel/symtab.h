@@ -13,8 +13,8 @@
 
 struct symbol {
 	unsigned long addr;
-	unsigned size;	       /* bytes; up to the next symbol if unsized */
-	unsigned short local;  /* ppc64: local entry is addr + local */
+	unsigned size;	      /* bytes; up to the next symbol if unsized */
+	unsigned short local; /* ppc64: local entry is addr + local */
 	const char *name;
 	const char *file; /* base name for static functions, else "" */
 };

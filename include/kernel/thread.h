@@ -32,13 +32,13 @@ struct thread {
 	bool need_resched;	 /* the tick or a wake-up wants the CPU */
 	bool preempted;		 /* last left its CPU involuntarily */
 	enum thread_state state;
-	unsigned cpu;	   /* runs or last ran there */
-	u32 affinity;	   /* bit per CPU */
-	u64 slice_end;	   /* clock_ns at which the time slice is over */
-	u64 voluntary;	   /* switches by its own will: quiesce_tasks() */
-	u64 switches;	   /* times it got a CPU */
-	u64 run_ns;	   /* CPU time, up to the last switch */
-	u64 started_ns;	   /* got the CPU then */
+	unsigned cpu;		/* runs or last ran there */
+	u32 affinity;		/* bit per CPU */
+	u64 slice_end;		/* clock_ns at which the time slice is over */
+	u64 voluntary;		/* switches by its own will: quiesce_tasks() */
+	u64 switches;		/* times it got a CPU */
+	u64 run_ns;		/* CPU time, up to the last switch */
+	u64 started_ns;		/* got the CPU then */
 	struct list_head queue; /* run queue */
 	struct list_head all;	/* list of all threads */
 	int id;			/* > 0, never used twice; idle: -cpu */

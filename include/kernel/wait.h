@@ -21,9 +21,11 @@ struct waiter {
 	struct list_head link;
 };
 
-#define WAIT_QUEUE(q) \
-	{ .lock = SPINLOCK("wait", RANK_WAIT), \
-	  .waiters = LIST_HEAD_INIT((q).waiters) }
+#define WAIT_QUEUE(q)                                  \
+	{                                              \
+		.lock = SPINLOCK("wait", RANK_WAIT),   \
+		.waiters = LIST_HEAD_INIT((q).waiters) \
+	}
 void wait_queue_init(struct wait_queue *q);
 
 /* Puts current on @q, state blocked. Then: condition, schedule(), finish. */
@@ -33,35 +35,35 @@ void wake_up(struct wait_queue *q);	/* all waiters */
 void wake_up_one(struct wait_queue *q); /* the one that waits longest */
 
 /* Sleeps until @cond; evaluated again after each wake-up of @q. */
-#define wait_event(q, cond)                                 \
-	do {                                                \
-		struct waiter wait_event_w = { NULL };                \
-		for (;;) {                                  \
-			wait_prepare((q), &wait_event_w);   \
-			if (cond)                           \
-				break;                      \
-			schedule();                         \
-		}                                           \
-		wait_finish((q), &wait_event_w);            \
+#define wait_event(q, cond)                               \
+	do {                                              \
+		struct waiter wait_event_w = { NULL };    \
+		for (;;) {                                \
+			wait_prepare((q), &wait_event_w); \
+			if (cond)                         \
+				break;                    \
+			schedule();                       \
+		}                                         \
+		wait_finish((q), &wait_event_w);          \
 	} while (0)
 
 /* The same, at most @ns: the value of @cond at the end. */
-#define wait_event_timeout(q, cond, ns)                               \
-	({                                                            \
-		struct waiter wait_event_w = { NULL };                          \
-		struct wake_timer wait_event_t;                       \
-		bool wait_event_ok;                                   \
-		wake_timer_start(&wait_event_t, (ns));                \
-		for (;;) {                                            \
-			wait_prepare((q), &wait_event_w);             \
-			wait_event_ok = (cond);                       \
-			if (wait_event_ok || wait_event_t.fired)      \
-				break;                                \
-			schedule();                                   \
-		}                                                     \
-		wait_finish((q), &wait_event_w);                      \
-		wake_timer_stop(&wait_event_t);                       \
-		wait_event_ok;                                        \
+#define wait_event_timeout(q, cond, ns)                          \
+	({                                                       \
+		struct waiter wait_event_w = { NULL };           \
+		struct wake_timer wait_event_t;                  \
+		bool wait_event_ok;                              \
+		wake_timer_start(&wait_event_t, (ns));           \
+		for (;;) {                                       \
+			wait_prepare((q), &wait_event_w);        \
+			wait_event_ok = (cond);                  \
+			if (wait_event_ok || wait_event_t.fired) \
+				break;                           \
+			schedule();                              \
+		}                                                \
+		wait_finish((q), &wait_event_w);                 \
+		wake_timer_stop(&wait_event_t);                  \
+		wait_event_ok;                                   \
 	})
 
 struct mutex {
@@ -70,7 +72,10 @@ struct mutex {
 	const char *name;
 };
 
-#define MUTEX(m) { .queue = WAIT_QUEUE((m).queue), .name = #m }
+#define MUTEX(m)                                           \
+	{                                                  \
+		.queue = WAIT_QUEUE((m).queue), .name = #m \
+	}
 void mutex_init(struct mutex *m, const char *name);
 /* Not recursive: taking it twice panics with its name. */
 void mutex_lock(struct mutex *m);
@@ -83,7 +88,10 @@ struct completion {
 	struct wait_queue queue;
 };
 
-#define COMPLETION(c) { .queue = WAIT_QUEUE((c).queue) }
+#define COMPLETION(c)                          \
+	{                                      \
+		.queue = WAIT_QUEUE((c).queue) \
+	}
 void completion_init(struct completion *c);
 void complete(struct completion *c);
 void complete_wait(struct completion *c);

@@ -43,7 +43,6 @@ struct kprobe {
 	unsigned flags;
 	unsigned long nhit;    /* times the handlers were called */
 	unsigned long nmissed; /* times they could not be */
-
 };
 
 /*

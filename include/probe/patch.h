@@ -61,10 +61,10 @@ int __must_check text_patch_mode(const struct text_patch *patches, unsigned n,
 bool patch_hit_break(unsigned long pc, struct pt_regs *regs);
 
 struct patch_stats {
-	u64 patches;	   /* single changes */
-	u64 batches;	   /* rounds */
-	u64 retries;	   /* traps on a patch under way */
-	u64 stale_healed;  /* traps with no breakpoint in memory */
+	u64 patches;	  /* single changes */
+	u64 batches;	  /* rounds */
+	u64 retries;	  /* traps on a patch under way */
+	u64 stale_healed; /* traps with no breakpoint in memory */
 };
 void patch_stats_get(struct patch_stats *s);
 
