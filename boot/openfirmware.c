@@ -321,6 +321,7 @@ static int parse_rtas(const struct of *of)
 static void add_vty(const struct of *of, u32 node)
 {
 	struct bootinfo *bi = of->bi;
+	u8 irq[8]; /* source, sense (PAPR B.6.4) */
 	u32 unit;
 
 	if (!prop_is(of, node, "device_type", "serial") ||
@@ -329,6 +330,9 @@ static void add_vty(const struct of *of, u32 node)
 	for (unsigned i = 0; i < bi->vty_count; i++)
 		if (bi->vtys[i] == unit)
 			return;
+	if (!bi->vty_count && get_prop(of, node, "interrupts", irq,
+				       sizeof(irq)) == sizeof(irq))
+		bi->vty_irq = load_be32(irq);
 	if (bi->vty_count < BOOTINFO_VTYS_MAX)
 		bi->vtys[bi->vty_count++] = unit;
 }

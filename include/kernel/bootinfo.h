@@ -109,6 +109,7 @@ struct bootinfo {
 	struct bootinfo_rtas rtas;
 	u32 vtys[BOOTINFO_VTYS_MAX]; /* unit addresses, stdout's first */
 	unsigned vty_count;
+	u32 vty_irq; /* interrupt source of vtys[0], or 0 */
 };
 
 /*

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Addresses: see <arch/mmu.h>. The image is the lowest part of the direct map.
+ */
+#ifndef SONDE_PPC64_ASM_MMU_H
+#define SONDE_PPC64_ASM_MMU_H
+
+#define DIRECT_BASE 0xc000000000000000UL
+#define VMAP_BASE   0xc008000000000000UL
+#define ALIAS_BASE  0xc00a000000000000UL
+/* pc-relative operands reach 2^33 bytes at most: no place is near by itself. */
+#define NEAR_BASE   VMAP_BASE
+
+static inline void *phys_to_virt(phys_t pa)
+{
+	return (void *)(DIRECT_BASE + (unsigned long)pa);
+}
+
+static inline phys_t virt_to_phys(const volatile void *va)
+{
+	return (unsigned long)va - DIRECT_BASE;
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Accessors of struct pt_regs: see <arch/regs.h>.
+ */
+#ifndef SONDE_PPC64_ASM_REGS_H
+#define SONDE_PPC64_ASM_REGS_H
+
+#include <frame.h>
+
+static inline unsigned long instruction_pointer(const struct pt_regs *regs)
+{
+	return regs->nip;
+}
+
+static inline void instruction_pointer_set(struct pt_regs *regs,
+					   unsigned long pc)
+{
+	regs->nip = pc;
+}
+
+static inline unsigned long kernel_stack_pointer(const struct pt_regs *regs)
+{
+	return regs->gpr[1];
+}
+
+static inline unsigned long frame_pointer(const struct pt_regs *regs)
+{
+	return regs->gpr[1];
+}
+
+static inline unsigned long regs_return_value(const struct pt_regs *regs)
+{
+	return regs->gpr[3];
+}
+
+static inline void regs_return_value_set(struct pt_regs *regs, unsigned long v)
+{
+	regs->gpr[3] = v;
+}
+
+static inline bool regs_irqs_enabled(const struct pt_regs *regs)
+{
+	return regs->msr & MSR_EE;
+}
+
+static inline void regs_irqs_set(struct pt_regs *regs, bool on)
+{
+	if (on)
+		regs->msr |= MSR_EE;
+	else
+		regs->msr &= ~(unsigned long)MSR_EE;
+}
+
+static inline bool user_mode(const struct pt_regs *regs)
+{
+	return regs->msr & MSR_PR;
+}
+
+#endif
