@@ -82,6 +82,7 @@ ldflags_ppc64   := -m elf64ppc -EB -z max-page-size=65536
 ldflags_ppc64le := -m elf64lppc -EL -z max-page-size=65536
 
 cppflags := -Iinclude -Iarch/$(ARCH) -I$(B)/gen -I. -MMD -MP
+cppflags += -DSONDE_MACHINE='"$(MACHINE)"'
 cppflags += $(if $(filter 0,$(DEBUG)),,-DSONDE_DEBUG)
 common   := $(machine_$(MACHINE)) -ffreestanding -nostdlib -fno-pie -g \
 	-fno-asynchronous-unwind-tables

@@ -116,7 +116,7 @@ void kernel_main(void)
 	arch_irq_init_cpu();
 	arch_timer_init_cpu();
 	timers_init_cpu();
-	pr_info("Sonde, %s, booted by %s %s", ARCH_NAME, boot_info.protocol,
+	pr_info("Sonde, %s, booted by %s %s", SONDE_MACHINE, boot_info.protocol,
 		boot_info.loader);
 	if (!thread_create("main", main_thread, NULL))
 		panic("no memory for the first thread");

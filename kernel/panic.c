@@ -116,7 +116,7 @@ static void print_others(void)
 			continue;
 		}
 		kprintf("cpu %u, thread %s, at %pS:\n", cpu->id,
-			cpu->current->name,
+			cpu->thread->name,
 			(void *)instruction_pointer(&other_regs[cpu->id]));
 		backtrace_print(&other_regs[cpu->id]);
 	}

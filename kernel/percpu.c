@@ -8,7 +8,7 @@
 #include <kernel/thread.h>
 
 STATIC_ASSERT(offsetof(struct cpu, self) == CPU_SELF);
-STATIC_ASSERT(offsetof(struct cpu, current) == CPU_CURRENT);
+STATIC_ASSERT(offsetof(struct cpu, thread) == CPU_CURRENT);
 STATIC_ASSERT(offsetof(struct cpu, scratch) == CPU_SCRATCH);
 STATIC_ASSERT(offsetof(struct cpu, trap_sp) == CPU_TRAP_SP);
 STATIC_ASSERT(offsetof(struct cpu, nmi_sp) == CPU_NMI_SP);
@@ -33,7 +33,7 @@ void percpu_init_boot(void)
 
 		cpu->self = cpu;
 		cpu->id = i;
-		cpu->current = sched_idle_thread(i);
+		cpu->thread = sched_idle_thread(i);
 		cpu->trap_sp = (unsigned long)stacks->trap + TRAP_STACK_SIZE;
 		cpu->nmi_sp = (unsigned long)stacks->nmi + TRAP_STACK_SIZE;
 		cpu->mce_sp = (unsigned long)stacks->mce + TRAP_STACK_SIZE;

@@ -230,7 +230,7 @@ static void switch_to_next(void)
 	next->switches++;
 	rq->running = next;
 	rq->prev = prev;
-	this_cpu()->current = next;
+	this_cpu()->thread = next;
 	arch_context_switch(&prev->ctx, &next->ctx);
 	/* Another CPU, perhaps: nothing from above but prev is valid here. */
 	switch_finish();

@@ -227,7 +227,7 @@ static int start(struct cpu *cpu)
 	if (!stack)
 		return -ENOMEM;
 	cpu->boot_stack_top = (unsigned long)stack + THREAD_STACK_SIZE;
-	cpu->current->stack_top = cpu->boot_stack_top;
+	cpu->thread->stack_top = cpu->boot_stack_top;
 	sched_init_cpu(cpu);
 	queue_init(cpu->id);
 	err = arch_smp_start(cpu);

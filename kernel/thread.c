@@ -12,7 +12,7 @@
 #include <kernel/vm.h>
 #include <kernel/wait.h>
 #include <lib/printf.h>
-#include <lib/string.h>
+#include <lib/text.h>
 #include "sched.h"
 
 static struct spinlock threads_lock = SPINLOCK("threads", RANK_THREADS);

@@ -162,7 +162,7 @@ static void detach(struct kprobe *p, struct site_change *c)
 
 static int attach(struct kprobe *p, struct site_change *c)
 {
-	unsigned long addr;
+	unsigned long addr = 0;
 	struct site *s;
 	int err;
 
