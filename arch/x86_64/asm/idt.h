@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Between trap.c, cpu.c and vectors.S.
+ */
+#ifndef SONDE_ASM_IDT_H
+#define SONDE_ASM_IDT_H
+
+/* Entries of the interrupt stack table (SDM 3A 6.14.5). */
+#define IST_NMI 1
+#define IST_DF	2
+#define IST_MC	3
+
+/* Below cpu->nmi_sp. */
+#define NMI_STACK_SIZE 8192
+
+#ifndef __ASSEMBLY__
+/* Makes this CPU use the vectors that arch_trap_init() installed. */
+void x86_idt_load(void);
+#endif
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Address arithmetic of <arch/mmu.h>. Both maps stand from the first C
+ * instruction on: the boot tables have the direct map too (see boot.S).
+ */
+#ifndef SONDE_ASM_MMU_H
+#define SONDE_ASM_MMU_H
+
+#include <asm/x86.h>
+
+#define DIRECT_BASE 0xffff888000000000UL
+#define VMAP_BASE   0xffffc90000000000UL
+#define ALIAS_BASE  0xfffffe0000000000UL
+#define NEAR_BASE   0xffffffffa0000000UL
+
+static inline void *phys_to_virt(phys_t pa)
+{
+	return (void *)(pa + DIRECT_BASE);
+}
+
+static inline phys_t virt_to_phys(const volatile void *va)
+{
+	unsigned long a = (unsigned long)va;
+
+	return a >= KERNEL_VMA ? a - KERNEL_VMA : a - DIRECT_BASE;
+}
+
+#endif

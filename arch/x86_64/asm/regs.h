@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Accessors of struct pt_regs. See <arch/regs.h>.
+ */
+#ifndef SONDE_ASM_REGS_H
+#define SONDE_ASM_REGS_H
+
+#include <asm/x86.h>
+
+static inline unsigned long instruction_pointer(const struct pt_regs *regs)
+{
+	return regs->ip;
+}
+
+static inline void instruction_pointer_set(struct pt_regs *regs,
+					   unsigned long pc)
+{
+	regs->ip = pc;
+}
+
+static inline unsigned long kernel_stack_pointer(const struct pt_regs *regs)
+{
+	return regs->sp;
+}
+
+static inline unsigned long frame_pointer(const struct pt_regs *regs)
+{
+	return regs->bp;
+}
+
+static inline unsigned long regs_return_value(const struct pt_regs *regs)
+{
+	return regs->ax;
+}
+
+static inline void regs_return_value_set(struct pt_regs *regs, unsigned long v)
+{
+	regs->ax = v;
+}
+
+static inline bool regs_irqs_enabled(const struct pt_regs *regs)
+{
+	return regs->flags & X86_FLAGS_IF;
+}
+
+static inline void regs_irqs_set(struct pt_regs *regs, bool on)
+{
+	if (on)
+		regs->flags |= X86_FLAGS_IF;
+	else
+		regs->flags &= ~(unsigned long)X86_FLAGS_IF;
+}
+
+static inline bool user_mode(const struct pt_regs *regs)
+{
+	return regs->cs & 3;
+}
+
+#endif

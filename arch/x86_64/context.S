@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Switching threads. A thread that is switched out has on its stack, from
+ * ctx->sp upwards:
+ *
+ *	r15 r14 r13 r12 bx bp, return address
+ *
+ * Flags are not saved: interrupts are off on both sides, and the ABI keeps DF
+ * clear across calls.
+ */
+#include <frame.h>
+#include <asm/x86.h>
+
+#define SAVED_SIZE 56
+
+	.text
+
+/* DI: prev, SI: next. May be probed, but that would show every switch twice. */
+FUNC(arch_context_switch)
+	push	%rbp
+	push	%rbx
+	push	%r12
+	push	%r13
+	push	%r14
+	push	%r15
+	mov	%rsp, (%rdi)
+	mov	(%rsi), %rsp
+	pop	%r15
+	pop	%r14
+	pop	%r13
+	pop	%r12
+	pop	%rbx
+	pop	%rbp
+	ret
+END(arch_context_switch)
+
+/* What a new thread returns to. Its saved bp is 0, which ends backtraces. */
+FUNC(thread_start)
+	call	thread_entry
+	ud2
+END(thread_start)
+
+/* DI: ctx, SI: end of the stack. 16 bytes of zeros stay on top of it. */
+FUNC(arch_context_init)
+	lea	-SAVED_SIZE - 16(%rsi), %rdx
+	mov	%rdx, (%rdi)
+	xor	%eax, %eax
+	mov	%rdx, %rdi
+	mov	$(SAVED_SIZE + 16) / 8, %ecx
+	rep stosq
+	movq	$thread_start, SAVED_SIZE - 8(%rdx)
+	ret
+END(arch_context_init)
+
+/* DI: ctx, SI: regs. As if interrupted right after arch_context_switch(). */
+FUNC(arch_context_regs)
+	mov	(%rdi), %rdx
+	mov	%rsi, %rdi
+	xor	%eax, %eax
+	mov	$FRAME_SIZE / 8, %ecx
+	rep stosq
+	mov	0(%rdx), %rax
+	mov	%rax, FRAME_R15(%rsi)
+	mov	8(%rdx), %rax
+	mov	%rax, FRAME_R14(%rsi)
+	mov	16(%rdx), %rax
+	mov	%rax, FRAME_R13(%rsi)
+	mov	24(%rdx), %rax
+	mov	%rax, FRAME_R12(%rsi)
+	mov	32(%rdx), %rax
+	mov	%rax, FRAME_BX(%rsi)
+	mov	40(%rdx), %rax
+	mov	%rax, FRAME_BP(%rsi)
+	mov	48(%rdx), %rax
+	mov	%rax, FRAME_IP(%rsi)
+	add	$SAVED_SIZE, %rdx
+	mov	%rdx, FRAME_SP(%rsi)
+	movq	$SEL_KERNEL_CODE, FRAME_CS(%rsi)
+	movq	$SEL_KERNEL_DATA, FRAME_SS(%rsi)
+	movq	$X86_FLAGS_FIXED, FRAME_FLAGS(%rsi)
+	ret
+END(arch_context_regs)
