@@ -9,7 +9,7 @@
  */
 #include <arch/text.h>
 
-#include <asm/x86.h>
+#include <arch/regs.h>
 
 const u8 arch_break_insn[ARCH_BREAK_SIZE] = { 0xcc };
 
@@ -26,6 +26,13 @@ __noprobe void arch_text_write(void *alias, const void *text, const void *bytes,
 	barrier();
 }
 
+/* One byte, by a locked read and write: nobody else's store is undone. */
+__noprobe void arch_text_rewrite(void *alias, const void *text)
+{
+	(void)text;
+	__asm__ volatile("lock orb $0, (%0)" : : "r"(alias) : "memory");
+}
+
 /* mov $value, %eax; ret */
 void arch_text_site_code(u8 *buf, unsigned value)
 {
@@ -35,4 +42,14 @@ void arch_text_site_code(u8 *buf, unsigned value)
 	for (i = 0; i < 4; i++)
 		buf[1 + i] = value >> 8 * i;
 	buf[5] = 0xc3;
+}
+
+__noprobe void arch_text_site_resume(const u8 *code, struct pt_regs *regs)
+{
+	unsigned i;
+
+	regs->ax = 0;
+	for (i = 0; i < 4; i++)
+		regs->ax |= (unsigned long)code[1 + i] << 8 * i;
+	regs->ip += ARCH_TEXT_SITE_SIZE - 1;
 }
