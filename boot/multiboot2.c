@@ -176,6 +176,32 @@ static int parse_tag(struct bootinfo *bi, const struct tag *tag)
 	}
 }
 
+/*
+ * GRUB puts a backslash before each quote and backslash of an argument, and
+ * quotes round an argument with spaces. Without the former the text is what was
+ * written in its configuration; within the latter our own rules are the same.
+ */
+static void undo_grub_quoting(struct bootinfo *bi)
+{
+	const char *from = bi->cmdline;
+	char *to = bi->cmdline;
+	bool quoted = false;
+
+	if (strncmp(bi->loader, "GRUB", 4))
+		return;
+	while (*from) {
+		if (*from == '"')
+			quoted = !quoted;
+		if (*from == '\\' && from[1]) {
+			if (quoted)
+				*to++ = *from;
+			from++;
+		}
+		*to++ = *from++;
+	}
+	*to = '\0';
+}
+
 int multiboot2_parse(struct bootinfo *bi, const void *info, size_t limit)
 {
 	const u8 *base = info;
@@ -218,6 +244,7 @@ int multiboot2_parse(struct bootinfo *bi, const void *info, size_t limit)
 			return err;
 		ended = tag.type == TAG_END;
 	}
+	undo_grub_quoting(bi);
 	if (!bootinfo_ram_size(bi))
 		return bootinfo_fail(
 			bi, -ENODATA,

@@ -269,7 +269,10 @@ static bool is_wanted(const struct test *test, const char *glob)
 	char full[LINE_MAX_BYTES / 2];
 
 	if (!glob || !*glob)
-		return true;
+		glob = "*";
+	/* Suite bad fails on purpose, for tests of the runner: by name only. */
+	if (!strcmp(test->suite, "bad") && strncmp(glob, "bad", 3))
+		return false;
 	snprintf(full, sizeof(full), "%s.%s", test->suite, test->name);
 	return glob_match(glob, test->suite) || glob_match(glob, full);
 }

@@ -21,12 +21,15 @@ def entries(head, type_name, member):
         link = link['next']
 
 
-def symbol(name):
-    """A variable of the kernel; static ones are found too."""
-    found = gdb.lookup_global_symbol(name) or gdb.lookup_static_symbol(name)
-    if found is None:
-        raise gdb.GdbError(f'this kernel has no variable {name}')
-    return found.value()
+def in_order(node, type_name, member):
+    """The objects of an intrusive search tree, smallest first."""
+    if not node:
+        return
+    kind = gdb.lookup_type(type_name)
+    offset = next(f.bitpos // 8 for f in kind.fields() if f.name == member)
+    yield from in_order(node['child'][0], type_name, member)
+    yield gdb.Value(int(node) - offset).cast(kind.pointer()).dereference()
+    yield from in_order(node['child'][1], type_name, member)
 
 
 def where(pc):
@@ -53,7 +56,8 @@ class Tasks(Command):
 
     def show(self):
         print(f'{"ID":>5}  {"NAME":20} {"STATE":10} {"CPU":>3} {"SWITCHES":>9}')
-        for t in entries(symbol('all_threads'), 'struct thread', 'all'):
+        for t in entries(gdb.parse_and_eval("'thread.c'::threads"),
+                         'struct thread', 'all'):
             state = str(t['state']).replace('THREAD_', '').lower()
             if t['on_cpu']:
                 state = 'running'
@@ -69,14 +73,13 @@ class Probes(Command):
 
     def show(self):
         print(f'{"ADDRESS":18} {"HITS":>9} {"MISSED":>7}  WHERE')
-        for p in self.probes():
-            off = ' (disabled)' if int(p['flags']) & 1 else ''
-            print(f'{int(p["addr"]):#018x} {int(p["nhit"]):9} '
-                  f'{int(p["nmissed"]):7}  {where(p["addr"])}{off}')
-
-    @staticmethod
-    def probes():
-        return entries(symbol('kprobes'), 'struct kprobe', 'link')
+        root = gdb.parse_and_eval("'site.c'::by_addr.node")
+        for site in in_order(root, 'struct site', 'node'):
+            for i in range(int(site['set']['n'])):
+                p = site['set']['probes'][i].dereference()
+                off = ' (disabled)' if int(p['flags']) & 1 else ''
+                print(f'{int(p["addr"]):#018x} {int(p["nhit"]):9} '
+                      f'{int(p["nmissed"]):7}  {where(p["addr"])}{off}')
 
 
 for command in (Tasks, Probes):
