@@ -17,6 +17,7 @@
 #define SONDE_ARCH_TRAP_H
 
 #include <lib/compiler.h>
+#include <lib/errno.h>
 
 struct pt_regs;
 
@@ -77,6 +78,12 @@ void trap(struct pt_regs *regs);
  * kernel/irq.c for each cause, ends the interrupt. Interrupts off.
  */
 void arch_irq_dispatch(struct pt_regs *regs, const struct trap *t);
+
+/*
+ * Makes the machine reset itself: x86_64 by a triple fault. -EOPNOTSUPP where
+ * nothing like it exists. For tests of the runner.
+ */
+int arch_trap_break_everything(void);
 
 /* Test hooks: one self-made trap each; -EOPNOTSUPP if the machine has none. */
 struct trap_sample {

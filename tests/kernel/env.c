@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+/* What the test framework needs of the kernel. */
+#include <kernel/frames.h>
+#include <kernel/heap.h>
+#include <kernel/log.h>
+#include <kernel/thread.h>
+#include <kernel/timer.h>
+#include <kernel/vm.h>
+#include <probe/site.h>
+#include <tests/test.h>
+
+void test_puts(const char *line)
+{
+	kprintf("%s\n", line);
+}
+
+void test_leak_snapshot(struct test_leaks *leaks)
+{
+	test_leaks_add(leaks, "frames", frames_total() - frames_free());
+	test_leaks_add(leaks, "heap bytes", heap_bytes_used());
+	test_leaks_add(leaks, "heap objects", heap_objects_used());
+	test_leaks_add(leaks, "mapped pages", vm_pages_used());
+	test_leaks_add(leaks, "threads", thread_count());
+	test_leaks_add(leaks, "sites", site_count());
+	test_leaks_add(leaks, "slots", slot_count());
+}
