@@ -120,7 +120,8 @@ $(B)/%.S.o: %.S $(B)/flags | setup
 $(B)/symtab%.o: $(B)/symtab%.s
 	$(Q)$(CC) $(common) -c -o $@ $<
 
-$(insn_table): arch/$(ARCH)/insn.map tools/insn-gen | setup
+$(insn_table): arch/$(ARCH)/insn.map tools/insn-gen $(wildcard \
+		tools/insn_gen/*.py) | setup
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)tools/insn-gen $< >$@

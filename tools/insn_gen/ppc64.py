@@ -7,6 +7,7 @@ arch/ppc64/insn.map explains the language. The header holds
   insn_prefixes[]	mask and value of the prefix word, from PPC_PREFIXED on
   insn_index[64]	per primary opcode: which bits choose a bucket
   insn_buckets[], insn_lists[]	the ops that a bucket's words can be
+and, for host programs, insn_names[]: names, drawings as masks, reserved bits.
 Lines that overlap without one being a special case of the other are errors."""
 import re
 from typing import NamedTuple
@@ -29,6 +30,7 @@ ADDRESS_FIELDS = ("D", "DS", "RB")
 class Word(NamedTuple):
     mask: int
     value: int
+    reserved: int  # the part of mask that is drawn as /
     fields: tuple  # (name, first bit from the right, width)
 
 
@@ -75,22 +77,24 @@ def parse_word(line, tokens):
     elastic = sum(width is None for _, width, _ in parts)
     if elastic > 1 or (rest == 0) != (elastic == 0) or rest < 0:
         raise MapError(line, f"{' '.join(tokens)}: {rest} bits remain")
-    mask = value = 0
+    mask = value = reserved = 0
     fields = []
     for name, width, bits in parts:
         width = width or rest
         ones = (1 << width) - 1
         mask <<= width
         value <<= width
+        reserved <<= width
         if bits is not None:
             if bits > ones:
                 raise MapError(line, f"{bits} needs more than {width} bits")
             mask |= ones
             value |= bits
+            reserved |= ones if name == "/" else 0
         elif name in PAIRS:
             mask |= 1
         fields = [(n, s + width, w) for n, s, w in fields] + [(name, 0, width)]
-    return Word(mask, value, tuple(fields))
+    return Word(mask, value, reserved, tuple(fields))
 
 
 def parse_access(line, word, words):
@@ -181,7 +185,7 @@ def bucket(rows, shift, bits):
     """For each value of those bits, the rows that can have it."""
     lists = []
     for key in range(1 << bits):
-        probe = Word(((1 << bits) - 1) << shift, key << shift, ())
+        probe = Word(((1 << bits) - 1) << shift, key << shift, 0, ())
         lists.append([r for r in rows if overlap(probe, r.word)])
     return lists
 
@@ -211,6 +215,12 @@ def c_row(row):
     return (f"\t[{enum_name(row)}] = {{ {row.word.mask:#010x},"
             f" {row.word.value:#010x}, {flags}, INSN_{row.deny.upper()},"
             f" CHECK_{row.check.upper()}, {row.access:#04x} }},")
+
+
+def c_name(row):
+    words = [row.word, row.prefix or Word(0, 0, 0, ())]
+    numbers = [f"{n:#x}" for w in words for n in (w.mask, w.value, w.reserved)]
+    return f'\t{{ "{row.name}", {", ".join(numbers)} }},'
 
 
 def generate(lines):
@@ -247,5 +257,9 @@ def generate(lines):
             for i in range(0, len(buckets), 10)]
     out += ["};", "", "static const unsigned short insn_lists[] = {"]
     out += [f"\t{name}," for name in lists]
+    out += ["};", "#endif", "", "#ifdef PPC_INSN_NAMES",
+            "static const struct insn_name insn_names[PPC_OP_COUNT] = {",
+            '\t{ "none", 0, 0, 0, 0, 0, 0 },']
+    out += [c_name(r) for r in words + prefixed]
     out += ["};", "#endif"]
     return "\n".join(out) + "\n"
