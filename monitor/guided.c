@@ -32,9 +32,8 @@ static struct {
 } hit;
 static const struct thread *expected; /* whose hit is shown */
 
-static bool add_caller(unsigned long pc, void *arg)
+static bool add_caller(unsigned long pc, void *arg __unused)
 {
-	(void)arg;
 	if (hit.callers == 0 && pc == instruction_pointer(&hit.regs))
 		return true;
 	hit.caller[hit.callers++] = pc;
@@ -42,9 +41,8 @@ static bool add_caller(unsigned long pc, void *arg)
 }
 
 /* No locks, no waking, no printing: it only writes down what it sees. */
-static int first_hit(struct kprobe *p, struct pt_regs *regs)
+static int first_hit(struct kprobe *p __unused, struct pt_regs *regs)
 {
-	(void)p;
 	if (hit.taken || current != expected)
 		return 0;
 	hit.cpu = smp_processor_id();
@@ -62,9 +60,8 @@ static struct wait_queue beat_queue = WAIT_QUEUE(beat_queue);
 static bool beat_stop;
 
 /* Sleeps and wakes whoever waits for the hit, which the handler may not do. */
-static void heartbeat(void *arg)
+static void heartbeat(void *arg __unused)
 {
-	(void)arg;
 	while (!READ_ONCE(beat_stop)) {
 		thread_sleep(BEAT_NS);
 		wake_up(&beat_queue);
@@ -165,9 +162,8 @@ void guided_trace(void)
 		      " rest.\n");
 }
 
-static int cmd_guide(const struct monitor_call *call)
+static int cmd_guide(const struct monitor_call *call __unused)
 {
-	(void)call;
 	guided_trace();
 	return 0;
 }

@@ -154,7 +154,7 @@ static struct hit_ring *oldest(void)
 	struct hit_ring *found = NULL;
 	u64 time = 0;
 
-	for_each_cpu (c) {
+	for_each_cpu(c) {
 		struct hit_ring *ring = rings[c->id];
 		const struct hit *hit;
 
@@ -199,11 +199,10 @@ static bool show_stop;
 static unsigned open_count; /* commands run in one thread: no lock */
 
 /* Sleeps on a queue, not in thread_sleep(): people like to probe that. */
-static void show_loop(void *arg)
+static void show_loop(void *arg __unused)
 {
 	u64 refilled = clock_ns();
 
-	(void)arg;
 	while (!wait_event_timeout(&show_queue, READ_ONCE(show_stop),
 				   SHOW_EVERY)) {
 		hits_show();
@@ -216,7 +215,7 @@ static void show_loop(void *arg)
 
 static void rings_free(void)
 {
-	for_each_cpu (c) {
+	for_each_cpu(c) {
 		kfree(rings[c->id]);
 		rings[c->id] = NULL;
 	}
@@ -226,7 +225,7 @@ int hits_open(void)
 {
 	if (open_count++)
 		return 0;
-	for_each_cpu (c) {
+	for_each_cpu(c) {
 		rings[c->id] = kzalloc(sizeof(struct hit_ring));
 		if (!rings[c->id])
 			goto out_free;

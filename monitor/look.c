@@ -227,11 +227,12 @@ static bool bt_thread(struct thread *t, void *arg)
 {
 	struct bt *bt = arg;
 	struct pt_regs regs;
+	unsigned long pc;
 
 	if (t->id != bt->id)
 		return true;
 	bt->found = true;
-	bt->running = READ_ONCE(t->on_cpu);
+	bt->running = sched_whereabouts(t, &pc) == THREAD_ON_CPU;
 	bt->cpu = t->cpu;
 	strscpy(bt->name, t->name, sizeof(bt->name));
 	if (!bt->running && t->state != THREAD_DEAD) {

@@ -149,7 +149,7 @@ static int cmd_probe_del(const struct monitor_call *call)
 	unsigned n = 0;
 
 	/* Only this thread changes the list, so it may be read without. */
-	list_for_each_entry_safe (p, next, &probes, link) {
+	list_for_each_entry_safe(p, next, &probes, link) {
 		if (!all && !probe_matches(p, what))
 			continue;
 		probe_remove(p);
@@ -186,11 +186,10 @@ static bool list_line(struct kprobe *kp, void *arg)
 	return true;
 }
 
-static int cmd_probe_list(const struct monitor_call *call)
+static int cmd_probe_list(const struct monitor_call *call __unused)
 {
 	unsigned n = 0;
 
-	(void)call;
 	kprobe_for_each(list_line, &n);
 	if (!n)
 		monitor_print("no probes; 'probe add SYM' places one\n");
@@ -206,7 +205,7 @@ void probes_refill(void)
 	struct monitor_probe *p;
 
 	mutex_lock(&probes_mutex);
-	list_for_each_entry (p, &probes, link) {
+	list_for_each_entry(p, &probes, link) {
 		u64 n = __atomic_exchange_n(&p->not_shown, 0, __ATOMIC_RELAXED);
 
 		if (n) {

@@ -280,15 +280,14 @@ MONITOR_COMMAND("help", "[COMMAND]", "list commands, or those that begin so",
 static struct mutex editor_mutex = MUTEX(editor_mutex);
 static bool powering_off;
 
-static void editor_write(void *arg, const char *s, size_t n)
+static void editor_write(void *arg __unused, const char *s, size_t n)
 {
-	(void)arg;
 	console_write(s, n);
 }
 
 /* Words that may follow what is complete on @line, for the Tab key. */
-static void editor_complete(void *arg, const char *line, lineedit_offer offer,
-			    void *ctx)
+static void editor_complete(void *arg __unused, const char *line,
+			    lineedit_offer offer, void *ctx)
 {
 	char words[LINEEDIT_MAX + 1], first[LINEEDIT_MAX + 1];
 	char *argv[MONITOR_ARGS_MAX];
@@ -299,7 +298,6 @@ static void editor_complete(void *arg, const char *line, lineedit_offer offer,
 	size_t len;
 	int argc;
 
-	(void)arg;
 	start = start ? start + 1 : line;
 	len = strlen(start);
 	while (len > 0 && !char_is_space(start[len - 1]))
@@ -385,9 +383,8 @@ static void shell_loop(void)
 	monitor_print("Good bye.\n");
 }
 
-static int cmd_poweroff(const struct monitor_call *call)
+static int cmd_poweroff(const struct monitor_call *call __unused)
 {
-	(void)call;
 	powering_off = true;
 	return 0;
 }

@@ -38,13 +38,14 @@ struct ps {
 	unsigned n, max;
 };
 
-static const char *thread_state_name(const struct thread *t)
+static const char *state_name(const struct thread *t,
+			      enum thread_whereabouts where)
 {
-	if (t->on_cpu)
+	if (where == THREAD_ON_CPU)
 		return "running";
 	switch (t->state) {
 	case THREAD_READY:
-		return t->preempted ? "preempted" : "ready";
+		return where == THREAD_PREEMPTED ? "preempted" : "ready";
 	case THREAD_BLOCKED:
 		return "blocked";
 	case THREAD_DEAD:
@@ -59,24 +60,27 @@ static bool ps_add(struct thread *t, void *arg)
 	struct ps *ps = arg;
 	struct ps_row *row = &ps->rows[ps->n++];
 
+	enum thread_whereabouts where;
+	unsigned long pc;
+
+	where = sched_whereabouts(t, &pc);
 	row->id = t->id;
 	row->cpu = t->cpu;
 	row->affinity = t->affinity;
-	row->state = thread_state_name(t);
+	row->state = state_name(t, where);
 	row->switches = t->switches;
 	row->run_ns = t->run_ns;
-	if (t->on_cpu)
+	if (where == THREAD_ON_CPU)
 		row->run_ns += clock_ns() - t->started_ns;
 	strscpy(row->name, t->name, sizeof(row->name));
 	return ps->n < ps->max;
 }
 
-static int cmd_ps(const struct monitor_call *call)
+static int cmd_ps(const struct monitor_call *call __unused)
 {
 	/* Some more than there are: others may be made meanwhile. */
 	struct ps ps = { .max = thread_count() + MAX_CPUS + 8 };
 
-	(void)call;
 	ps.rows = kcalloc(ps.max, sizeof(*ps.rows));
 	if (!ps.rows)
 		return monitor_fail(-ENOMEM, "no memory for the list");
@@ -99,14 +103,13 @@ MONITOR_COMMAND("ps", "", "threads", cmd_ps);
 
 /* cpus --------------------------------------------------------------------- */
 
-static int cmd_cpus(const struct monitor_call *call)
+static int cmd_cpus(const struct monitor_call *call __unused)
 {
-	(void)call;
 	monitor_print("%s; %s\n", arch_cpu_name(), arch_cpu_features());
 	monitor_print("%3s  %5s  %-7s %10s %10s %10s %10s %8s\n", "CPU",
 		      "HW-ID", "STATE", "TIMER", "IPI", "CONSOLE", "BREAK",
 		      "STEP");
-	for_each_cpu (c)
+	for_each_cpu(c)
 		monitor_print("%3u  %5u  %-7s %10llu %10llu %10llu %10llu"
 			      " %8llu\n",
 			      c->id, c->hw_id, c->online ? "online" : "offline",
@@ -120,11 +123,10 @@ MONITOR_COMMAND("cpus", "", "CPUs, their interrupts and traps", cmd_cpus);
 
 /* mem ---------------------------------------------------------------------- */
 
-static int cmd_mem(const struct monitor_call *call)
+static int cmd_mem(const struct monitor_call *call __unused)
 {
 	size_t total = frames_total(), free = frames_free();
 
-	(void)call;
 	monitor_print("frames  %8zu KiB, %zu KiB free\n", total * 4, free * 4);
 	monitor_print("  free blocks by order:");
 	for (unsigned order = 0; order <= FRAME_ORDER_MAX; order++)
@@ -141,22 +143,16 @@ MONITOR_COMMAND("mem", "", "frames, heap, mappings, stacks", cmd_mem);
 
 /* stats, patch ------------------------------------------------------------- */
 
-static const char *const patch_mode_names[] = {
-	[PATCH_BREAK] = "break",
-	[PATCH_STOP] = "stop",
-};
-
-static int cmd_stats(const struct monitor_call *call)
+static int cmd_stats(const struct monitor_call *call __unused)
 {
 	struct patch_stats patch;
 	struct stop_stats stop;
 
-	(void)call;
 	patch_stats_get(&patch);
 	stop_stats_get(&stop);
 	monitor_print("patch   %llu changes in %llu batches, mode %s\n",
 		      patch.patches, patch.batches,
-		      patch_mode_names[patch_mode()]);
+		      patch_mode_name(patch_mode()));
 	monitor_print("        %llu traps on a change under way,"
 		      " %llu stale translations healed\n",
 		      patch.retries, patch.stale_healed);
@@ -171,25 +167,22 @@ MONITOR_COMMAND("stats", "", "how often text was patched, CPUs stopped",
 static int cmd_patch(const struct monitor_call *call)
 {
 	if (!call->argc) {
-		monitor_print("%s\n", patch_mode_names[patch_mode()]);
+		monitor_print("%s\n", patch_mode_name(patch_mode()));
 		return 0;
 	}
-	for (unsigned i = 0; i < ARRAY_SIZE(patch_mode_names); i++)
-		if (!strcmp(call->argv[0], patch_mode_names[i])) {
-			patch_mode_set((enum patch_mode)i);
-			return 0;
-		}
-	return monitor_usage(call, "'%s' is no way to patch", call->argv[0]);
+	if (patch_mode_parse(call->argv[0]))
+		return monitor_usage(call, "'%s' is no way to patch",
+				     call->argv[0]);
+	return 0;
 }
 MONITOR_COMMAND("patch", "[break|stop]", "how text is changed", cmd_patch);
 
 /* Time --------------------------------------------------------------------- */
 
-static int cmd_uptime(const struct monitor_call *call)
+static int cmd_uptime(const struct monitor_call *call __unused)
 {
 	u64 ms = clock_ns() / NSEC_PER_MSEC;
 
-	(void)call;
 	monitor_print("%llu.%03llu seconds\n", ms / 1000, ms % 1000);
 	return 0;
 }
@@ -227,9 +220,8 @@ static int cmd_test(const struct monitor_call *call)
 MONITOR_COMMAND("test", "[GLOB]", "run self-tests, as suite or suite.name",
 		cmd_test);
 
-static int cmd_panic(const struct monitor_call *call)
+static int cmd_panic(const struct monitor_call *call __unused)
 {
-	(void)call;
 	panic("asked for on the console");
 }
 MONITOR_COMMAND("panic", "", "end with a report of all CPUs", cmd_panic);

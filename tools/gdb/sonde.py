@@ -1,86 +1,186 @@
 # SPDX-License-Identifier: MIT
-"""gdb commands for Sonde, loaded by `make debug`:
+"""gdb commands that know Sonde's structures: `make debug` loads them.
 
-    sonde-tasks     every thread, where it stands, and its CPU
-    sonde-probes    every probe, where it is and what it counted
+    sonde-tasks         all threads; sonde-tasks ID: with its backtrace
+    sonde-cpus          per-CPU state
+    sonde-probes        sites and the probes on them
 
-They read the kernel's memory only, so they work wherever it is stopped.
+They only read memory and registers, so they work on a stopped kernel in any
+state, through QEMU's stub or on a dump. Needs the kernel's debug information.
 """
 
 import gdb
 
+BACKTRACE_MAX = 32
+
+
+def variable(name):
+    """A variable of the kernel; static ones are found too."""
+    found = gdb.lookup_global_symbol(name) or gdb.lookup_static_symbol(name)
+    if found is None:
+        raise gdb.GdbError(f'this kernel has no variable {name}')
+    return found.value()
+
 
 def entries(head, type_name, member):
-    """The objects of an intrusive list; stops at a broken link."""
+    """The objects of an intrusive list, as pointers; stops at a broken link."""
     kind = gdb.lookup_type(type_name)
     offset = next(f.bitpos // 8 for f in kind.fields() if f.name == member)
     link, seen = head['next'], set()
-    while int(link) not in seen and link != head.address:
+    while int(link) not in seen and link != head.address and int(link):
         seen.add(int(link))
-        yield gdb.Value(int(link) - offset).cast(kind.pointer()).dereference()
+        yield gdb.Value(int(link) - offset).cast(kind.pointer())
         link = link['next']
 
 
-def in_order(node, type_name, member):
-    """The objects of an intrusive search tree, smallest first."""
-    if not node:
-        return
-    kind = gdb.lookup_type(type_name)
-    offset = next(f.bitpos // 8 for f in kind.fields() if f.name == member)
-    yield from in_order(node['child'][0], type_name, member)
-    yield gdb.Value(int(node) - offset).cast(kind.pointer()).dereference()
-    yield from in_order(node['child'][1], type_name, member)
-
-
 def where(pc):
-    """An address as name+offset."""
-    text = gdb.execute(f'info symbol {int(pc):#x}', to_string=True).strip()
+    """'schedule+0x10', or the number."""
+    block = gdb.block_for_pc(pc)
+    while block and not block.function:
+        block = block.superblock
+    if block and block.function:
+        return f'{block.function.name}+{pc - block.start:#x}'
+    text = gdb.execute(f'info symbol {pc:#x}', to_string=True).strip()
+    if text.startswith('No symbol'):
+        return f'{pc:#x}'
     return text.split(' in section')[0].replace(' + ', '+')
 
 
-class Command(gdb.Command):
-    """Registers itself under the name that the class gives."""
+def online_cpus():
+    cpus = variable('cpus')
+    return [cpus[i] for i in range(int(variable('cpu_count')))]
+
+
+def word(address):
+    """The unsigned long at an address; 0 where nothing can be read."""
+    pointer = gdb.lookup_type('unsigned long').pointer()
+    try:
+        return int(gdb.Value(address).cast(pointer).dereference())
+    except gdb.MemoryError:
+        return 0
+
+
+def is_ppc():
+    return 'powerpc' in gdb.selected_inferior().architecture().name()
+
+
+def saved_frames(sp):
+    """Return addresses of a thread that is switched out, innermost first."""
+    if is_ppc():                        # back chain, LR in the caller's frame
+        for _ in range(BACKTRACE_MAX):
+            sp = word(sp)
+            if not sp or not word(sp + 16):
+                return
+            yield word(sp + 16)
+    else:                               # r15 r14 r13 r12 bx bp, return address
+        yield word(sp + 48)
+        bp = word(sp + 40)
+        for _ in range(BACKTRACE_MAX):
+            if not bp or not word(bp + 8):
+                return
+            yield word(bp + 8)
+            bp = word(bp)
+
+
+def live_frames(cpu):
+    """What a CPU runs: QEMU's gdb thread N is the CPU with hardware id N-1."""
+    before = gdb.selected_thread()
+    number = int(cpu['hw_id']) + 1
+    for thread in gdb.selected_inferior().threads():
+        if thread.num == number:
+            thread.switch()
+            frame = gdb.newest_frame()
+            for _ in range(BACKTRACE_MAX):
+                if not frame:
+                    break
+                yield frame.pc()
+                frame = frame.older()
+            before.switch()
+            return
+
+
+class Tasks(gdb.Command):
+    """sonde-tasks [ID]: all threads and where they are; one with its backtrace."""
 
     def __init__(self):
-        super().__init__(self.name, gdb.COMMAND_DATA)
+        super().__init__('sonde-tasks', gdb.COMMAND_STATUS)
 
     def invoke(self, argument, from_tty):
-        if argument:
-            raise gdb.GdbError(f'{self.name} takes no argument')
-        self.show()
+        wanted = int(argument, 0) if argument else None
+        running = {int(c['current']): c for c in online_cpus()}
+        print(f'{"ID":>5}  {"NAME":16} {"STATE":9} {"CPU":>3}  PC')
+        for t in entries(variable('threads'), 'struct thread', 'all'):
+            if wanted is not None and int(t['id']) != wanted:
+                continue
+            cpu = running.get(int(t))
+            frames = list(live_frames(cpu) if cpu is not None
+                          else saved_frames(int(t['ctx']['sp'])))
+            state = 'running' if cpu is not None else \
+                str(t['state']).replace('THREAD_', '').lower()
+            print(f'{int(t["id"]):5}  {t["name"].string():16} {state:9} '
+                  f'{int(t["cpu"]):3}  {where(frames[0]) if frames else "?"}')
+            if wanted is not None:
+                for pc in frames:
+                    print(f'         {pc:#018x}  {where(pc)}')
 
 
-class Tasks(Command):
-    """Every thread of the kernel."""
-    name = 'sonde-tasks'
+class Cpus(gdb.Command):
+    """sonde-cpus: every CPU, its thread and how often it trapped."""
 
-    def show(self):
-        print(f'{"ID":>5}  {"NAME":20} {"STATE":10} {"CPU":>3} {"SWITCHES":>9}')
-        for t in entries(gdb.parse_and_eval("'thread.c'::threads"),
-                         'struct thread', 'all'):
-            state = str(t['state']).replace('THREAD_', '').lower()
-            if t['on_cpu']:
-                state = 'running'
-            elif t['preempted'] and state == 'ready':
-                state = 'preempted'
-            print(f'{int(t["id"]):5}  {t["name"].string():20} {state:10} '
-                  f'{int(t["cpu"]):3} {int(t["switches"]):9}')
+    def __init__(self):
+        super().__init__('sonde-cpus', gdb.COMMAND_STATUS)
 
-
-class Probes(Command):
-    """Every registered probe."""
-    name = 'sonde-probes'
-
-    def show(self):
-        print(f'{"ADDRESS":18} {"HITS":>9} {"MISSED":>7}  WHERE')
-        root = gdb.parse_and_eval("'site.c'::by_addr.node")
-        for site in in_order(root, 'struct site', 'node'):
-            for i in range(int(site['set']['n'])):
-                p = site['set']['probes'][i].dereference()
-                off = ' (disabled)' if int(p['flags']) & 1 else ''
-                print(f'{int(p["addr"]):#018x} {int(p["nhit"]):9} '
-                      f'{int(p["nmissed"]):7}  {where(p["addr"])}{off}')
+    def invoke(self, argument, from_tty):
+        kinds = gdb.lookup_type('enum trap_kind').fields()
+        for c in online_cpus():
+            name = '-'
+            if int(c['current']):
+                name = f'{c["current"]["name"].string()}/' \
+                       f'{int(c["current"]["id"])}'
+            online = 'online' if c['online'] else 'offline'
+            print(f'cpu{int(c["id"])}  hw {int(c["hw_id"])}  {online}  '
+                  f'runs {name}  trap depth {int(c["trap_depth"])}')
+            counts = [(f.name.replace('TRAP_', '').lower().replace('_', ' '),
+                       int(c['traps'][f.enumval])) for f in kinds
+                      if f.name != 'TRAP_KIND_COUNT']
+            print('      ' + ', '.join(f'{n} {k}' for k, n in counts if n))
 
 
-for command in (Tasks, Probes):
+class Probes(gdb.Command):
+    """sonde-probes: every site, what stands in its text, its probes."""
+
+    def __init__(self):
+        super().__init__('sonde-probes', gdb.COMMAND_STATUS)
+
+    def sites(self):
+        """The hash table is large and nearly empty: read it at once."""
+        buckets = variable('buckets')
+        memory = gdb.selected_inferior().read_memory(
+            int(buckets.address), buckets.type.sizeof).tobytes()
+        width = buckets.type.target().sizeof
+        for i in range(buckets.type.sizeof // width):
+            if any(memory[i * width:(i + 1) * width]):
+                site = buckets[i]
+                while int(site):
+                    yield site
+                    site = site['next']
+
+    def invoke(self, argument, from_tty):
+        sites = sorted(self.sites(), key=lambda s: int(s['addr']))
+        for s in sites:
+            addr = int(s['addr'])
+            armed = 'armed' if s['armed'] else 'not armed'
+            original = ' '.join(f'{int(s["insn"]["bytes"][i]):02x}'
+                                for i in range(int(s['insn']['len'])))
+            print(f'{addr:#x}  {where(addr)}  {armed}, instruction '
+                  f'{original}, slot {int(s["slot"]):#x}')
+            for i in range(int(s['set']['n'])):
+                p = s['set']['probes'][i]
+                handler = int(p['pre_handler'] or p['post_handler'])
+                print(f'    {where(handler)}  {int(p["nhit"])} hits, '
+                      f'{int(p["nmissed"])} missed')
+        print(f'{len(sites)} sites')
+
+
+for command in (Tasks, Cpus, Probes):
     command()

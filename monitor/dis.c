@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dis: instructions as the probe engine sees them. Not a disassembler: it shows
+ * boundaries, what an instruction does to the engine, and why not to probe it.
+ */
+#include "monitor.h"
+#include <arch/insn.h>
+#include <kernel/symtab.h>
+#include <lib/errno.h>
+#include <lib/text.h>
+#include <probe/site.h>
+
+#define DIS_DEFAULT 8
+#define DIS_MAX	    1000
+
+static const struct {
+	u32 flag;
+	const char *name;
+} flag_names[] = {
+	{ INSN_NOP, "nop" },
+	{ INSN_CALL, "call" },
+	{ INSN_RET, "return" },
+	{ INSN_BRANCH_REL, "branch" },
+	{ INSN_INDIRECT, "indirect" },
+	{ INSN_COND, "conditional" },
+	{ INSN_LOOP, "loop" },
+	{ INSN_SYSCALL, "system call" },
+	{ INSN_SYSRET, "interrupt return" },
+	{ INSN_TRAP, "trap" },
+	{ INSN_FLAGS_PUSH, "pushes flags" },
+	{ INSN_FLAGS_POP, "pops flags" },
+	{ INSN_IRQ_CHANGE, "interrupt flag" },
+	{ INSN_PC_READ, "reads pc" },
+	{ INSN_PC_MEM, "pc-relative" },
+	{ INSN_LR_READ, "reads link" },
+	{ INSN_LR_WRITE, "writes link" },
+	{ INSN_REP_STRING, "repeated" },
+	{ INSN_EXCL_LOAD, "reserves" },
+	{ INSN_EXCL_STORE, "conditional store" },
+	{ INSN_PRIV, "privileged" },
+	{ INSN_IO, "port" },
+	{ INSN_HALT, "halts" },
+	{ INSN_MEM, "memory" },
+};
+
+static void print_class(const struct insn *insn)
+{
+	const char *between = "";
+	char where[80];
+
+	for (size_t i = 0; i < ARRAY_SIZE(flag_names); i++) {
+		if (!(insn->flags & flag_names[i].flag))
+			continue;
+		monitor_print("%s%s", between, flag_names[i].name);
+		between = ", ";
+	}
+	if (insn->flags & (INSN_BRANCH_REL | INSN_PC_MEM | INSN_PC_READ)) {
+		symbol_text((unsigned long)insn->target, where, sizeof(where));
+		monitor_print(" %s", where);
+	}
+	if (insn->deny)
+		monitor_print("%snot to be probed: it %s", *between ? "; " : "",
+			      insn_deny_reason(insn->deny));
+	monitor_print("\n");
+}
+
+/* One line; the length of the instruction, or a negative errno. */
+static int dis_line(unsigned long addr)
+{
+	u8 bytes[INSN_MAX_BYTES];
+	struct insn insn;
+	char where[80];
+	char hex[INSN_MAX_BYTES * 3 + 1];
+	size_t n = site_read_original(addr, bytes, sizeof(bytes));
+	size_t len = 0;
+	int error;
+
+	if (!n)
+		return monitor_fail(-EFAULT, "0x%lx is not mapped", addr);
+	error = arch_insn_decode(&insn, bytes, n, addr);
+	if (error)
+		return monitor_fail(error, "0x%lx: %s", addr,
+				    insn_deny_reason(INSN_DENY_UNDECODABLE));
+	for (unsigned i = 0; i < insn.len; i++)
+		len += scnprintf(hex + len, sizeof(hex) - len, "%02x ",
+				 bytes[i]);
+	symbol_text(addr, where, sizeof(where));
+	monitor_print("  0x%lx  %-28s %-24s ", addr, where, hex);
+	print_class(&insn);
+	return insn.len;
+}
+
+static int cmd_dis(const struct monitor_call *call)
+{
+	unsigned long addr;
+	u64 count = DIS_DEFAULT;
+	int got = monitor_address(call->argv[0], &addr);
+
+	if (got)
+		return got;
+	if (call->argc > 1 && (parse_u64(call->argv[1], 0, &count, NULL) ||
+			       count < 1 || count > DIS_MAX))
+		return monitor_usage(call, "'%s' is no number from 1 to %d",
+				     call->argv[1], DIS_MAX);
+	while (count--) {
+		got = dis_line(addr);
+		if (got < 0)
+			return got;
+		addr += (unsigned)got;
+	}
+	return 0;
+}
+MONITOR_COMMAND("dis", "SYM[+OFF]|ADDR [COUNT]",
+		"instructions as the probe engine sees them", cmd_dis);
