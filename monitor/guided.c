@@ -126,7 +126,7 @@ static void trace(void)
 		monitor_fail(error, "no probe there: %s", kprobe_reason());
 		return;
 	}
-	print_bytes("probed", probe.addr);
+	print_bytes("probed", symbol_entry(&sym));
 	monitor_print("  The first instruction is a breakpoint now. Waiting"
 		      " for somebody to run into it.\n");
 	if (wait_event_timeout(&beat_queue, load_acquire(&hit.taken),
@@ -138,7 +138,7 @@ static void trace(void)
 	unregister_kprobe(&probe);
 	monitor_print("  Probe removed after %lu hits; the bytes are back:\n",
 		      probe.nhit);
-	print_bytes("after", probe.addr);
+	print_bytes("after", symbol_entry(&sym));
 }
 
 void guided_trace(void)

@@ -24,7 +24,7 @@ static int add_refused(const char *text, int error)
 {
 	if (error == -ENOENT || error == -EADDRNOTAVAIL)
 		return monitor_symbol_fail(text, error);
-	return monitor_fail(error, "%s: %s", text, kprobe_reason());
+	return monitor_fail(error, "%s", kprobe_reason());
 }
 
 static int probe_aim(struct monitor_probe *p, const char *text)
@@ -109,12 +109,12 @@ static void probe_remove(struct monitor_probe *p)
 {
 	char where[80];
 
+	symbol_text(p->kp.addr, where, sizeof(where));
 	unregister_kprobe(&p->kp);
 	mutex_lock(&probes_mutex);
 	list_del_init(&p->link);
 	mutex_unlock(&probes_mutex);
 	hits_show();
-	symbol_text(p->kp.addr, where, sizeof(where));
 	monitor_print("probe %d off %s: %lu hits, %lu missed", p->id, where,
 		      p->kp.nhit, p->kp.nmissed);
 	if (p->not_shown)
