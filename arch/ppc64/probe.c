@@ -149,6 +149,11 @@ __noprobe bool arch_probe_step_end(const struct arch_step *step,
 	return true;
 }
 
+__noprobe bool arch_probe_step_traced(const struct arch_step *step)
+{
+	return step->flags & MSR_SE;
+}
+
 __noprobe void arch_probe_step_abort(const struct arch_step *step,
 				     const struct insn *insn,
 				     struct pt_regs *regs)

@@ -6,7 +6,7 @@
  * the text address names the block that is fetched.
  */
 #include <arch/text.h>
-#include <arch/cpu.h>
+#include <arch/regs.h>
 #include <lib/string.h>
 
 #ifdef __LITTLE_ENDIAN__
@@ -50,6 +50,13 @@ __noprobe void arch_text_write(void *alias, const void *text, const void *bytes,
 	flush(text, len);
 }
 
+/* By a reservation, so that a store of another CPU is seen or comes later. */
+__noprobe void arch_text_rewrite(void *alias, const void *text)
+{
+	__atomic_fetch_or((u32 *)alias, 0, __ATOMIC_RELAXED);
+	flush(text, ARCH_TEXT_ATOM);
+}
+
 /* Any @value up to 32767 is returned as it is; larger ones lose upper bits. */
 void arch_text_site_code(u8 *buf, unsigned value)
 {
@@ -58,4 +65,13 @@ void arch_text_site_code(u8 *buf, unsigned value)
 
 	STATIC_ASSERT(sizeof(code) == ARCH_TEXT_SITE_SIZE);
 	memcpy(buf, code, sizeof(code));
+}
+
+__noprobe void arch_text_site_resume(const u8 *code, struct pt_regs *regs)
+{
+	u32 word;
+
+	__builtin_memcpy(&word, code, sizeof(word));
+	regs->gpr[3] = word & 0x7fff;
+	regs->nip += ARCH_TEXT_ATOM;
 }
