@@ -17,7 +17,7 @@
 #include <kernel/image.h>
 #include <kernel/panic.h>
 #include <kernel/symtab.h>
-#include <lib/string.h>
+#include <lib/errno.h>
 
 /* H_SET_MODE (PAPR 14.5.4.3): resources and the values we want. */
 #define MODE_BIG_ENDIAN	   0
@@ -177,6 +177,12 @@ void arch_trap_recover(struct pt_regs *regs)
 	    regs->nip >= (unsigned long)vec_window_end)
 		panic_regs(regs, "unrecoverable: interrupted with MSR[RI] off");
 	regs->nip = (unsigned long)vec_window_start;
+}
+
+/* The hypervisor stays, whatever we do to ourselves. */
+int arch_trap_break_everything(void)
+{
+	return -EOPNOTSUPP;
 }
 
 /* Samples -------------------------------------------------------------------- */
