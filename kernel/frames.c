@@ -161,13 +161,13 @@ int frames_init(struct bootinfo *bi)
 	return 0;
 }
 
-/* Contents of frames that change hands; nothing in builds without checks. */
-static void poison(phys_t pa, size_t size, u8 with)
+/* The first page only: enough to be noticed, and large blocks stay cheap. */
+static void poison(phys_t pa, u8 with)
 {
 #ifdef SONDE_DEBUG
-	memset(phys_to_virt(pa), with, size);
+	memset(phys_to_virt(pa), with, PAGE_SIZE);
 #else
-	(void)pa, (void)size, (void)with;
+	(void)pa, (void)with;
 #endif
 }
 
@@ -210,7 +210,7 @@ phys_t frame_alloc(unsigned order)
 	phys_t pa = block_alloc(order);
 
 	if (pa)
-		poison(pa, PAGE_SIZE << order, POISON_ALLOCATED);
+		poison(pa, POISON_ALLOCATED);
 	return pa;
 }
 
@@ -276,8 +276,7 @@ void frame_free(phys_t pa, unsigned order)
 
 	if (refusal)
 		panic("frame_free(%#llx, %u): %s", pa, order, refusal);
-	/* One page, since others wait for the lock. */
-	poison(pa, PAGE_SIZE, POISON_FREED);
+	poison(pa, POISON_FREED);
 	block_give(pa >> PAGE_SHIFT, order);
 	spin_unlock_irqrestore(&frames_lock, flags);
 }

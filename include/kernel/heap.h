@@ -26,7 +26,7 @@ size_t heap_objects_used(void);
 /* Verifies every red zone and free list; -EILSEQ with *bad the first broken. */
 int heap_check(void **bad);
 
-/* The next allocation but @n fails, once: for tests of error paths. */
+/* The next allocation but @n fails, once; -1: none. For tests of error paths. */
 void heap_fail_after(int n);
 
 #endif
