@@ -35,11 +35,6 @@ struct cpu_tables {
 	struct tss tss;
 } __aligned(64);
 
-struct table_register {
-	u16 limit;
-	u64 base;
-} __packed;
-
 static const u64 gdt_template[GDT_TSS] = {
 	[SEL_KERNEL_CODE / 8] = 0x00af9b000000ffff,
 	[SEL_KERNEL_DATA / 8] = 0x00cf93000000ffff,

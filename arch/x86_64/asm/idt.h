@@ -14,6 +14,14 @@
 #define NMI_STACK_SIZE 8192
 
 #ifndef __ASSEMBLY__
+#include <lib/compiler.h>
+
+/* What LGDT and LIDT load. */
+struct table_register {
+	u16 limit;
+	u64 base;
+} __packed;
+
 /* Makes this CPU use the vectors that arch_trap_init() installed. */
 void x86_idt_load(void);
 #endif
