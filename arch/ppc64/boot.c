@@ -9,7 +9,6 @@
 #include <arch/cpu.h>
 #include <arch/mmu.h>
 #include <arch/poweroff.h>
-#include <arch/trap.h>
 #include <asm/setup.h>
 #include <kernel/bootinfo.h>
 #include <kernel/image.h>
@@ -83,7 +82,7 @@ void boot_main(void)
 	}
 	if (mmu_init_boot())
 		die("mmu: the hypervisor refused the process table");
-	arch_trap_init();
+	percpu_init_boot();
 	arch_cpu_init(&cpus[0]);
 	kernel_main();
 }
