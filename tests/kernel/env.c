@@ -11,7 +11,7 @@
 
 void test_puts(const char *line)
 {
-	kprintf("%s\n", line);
+	kprintf("%s", line);
 }
 
 void test_leak_snapshot(struct test_leaks *leaks)
