@@ -11,6 +11,7 @@
 #include <kernel/symtab.h>
 #include <kernel/panic.h>
 #include <lib/errno.h>
+#include <lib/printf.h>
 #include <lib/string.h>
 
 struct entry {
@@ -30,12 +31,25 @@ extern const char symtab_image_strings[];
 
 extern const char __image_start[];
 
+/* %pS: symbol+offset. */
+static bool print_symbol(u64 addr, char *buf, size_t size)
+{
+	struct symbol sym;
+
+	if (symtab_lookup((unsigned long)addr, &sym) < 0)
+		return false;
+	snprintf(buf, size, "%s+0x%lx", sym.name,
+		 (unsigned long)addr - sym.addr);
+	return true;
+}
+
 void symtab_init(void)
 {
 	struct symbol sym;
 
 	ASSERT(symtab_find("symtab_init", &sym) == 0 &&
 	       sym.addr == (unsigned long)symtab_init);
+	printf_symbol = print_symbol;
 }
 
 unsigned symtab_count(void)
