@@ -12,7 +12,7 @@
 
 #define LINE_MAX_BYTES 320
 /* Failed checks shown per case; a loop may make millions. */
-#define FAILURES_SHOWN 10
+#define FAILURES_SHOWN 5
 
 /* Set by the linker around the section that TEST() fills. */
 extern const struct test *const __start_tests[], *const __stop_tests[];

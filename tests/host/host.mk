@@ -6,7 +6,7 @@
 
 HOST_CC ?= gcc
 host_O := build/host
-# lib/insn.c belongs to the instruction layer, which has its own tests per machine.
+# lib/insn.c belongs to the instruction layer, which has its own tests.
 host_src := $(filter-out lib/insn.c tests/host/%insn%, \
 	$(wildcard lib/*.c boot/*.c tests/test.c tests/host/*.c))
 host_obj := $(host_src:%.c=$(host_O)/%.o)
@@ -27,13 +27,22 @@ $(host_O)/lib/ubsan.o: HOST_CFLAGS += -fno-sanitize=all \
 
 $(host_O)/%.o: %.c
 	@mkdir -p $(@D)
-	$(HOST_CC) $(HOST_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,HOSTCC,$<)
+	$(Q)$(HOST_CC) $(HOST_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(host_O)/sonde-host-test: $(host_obj)
-	$(HOST_CC) $(HOST_CFLAGS) -o $@ $^
+	$(call say,HOSTLD,$@)
+	$(Q)$(HOST_CC) $(HOST_CFLAGS) -o $@ $^
+
+# The framework on cases that fail: its report must be the expected one.
+selftest_obj := $(addprefix $(host_O)/,tests/host/selftest/cases.o \
+	tests/host/main.o tests/test.o lib/printf.o lib/text.o lib/string.o)
+$(host_O)/selftest: $(selftest_obj)
+	$(Q)$(HOST_CC) $(HOST_CFLAGS) -o $@ $^
 
 .PHONY: host-test
-host-test: $(host_O)/sonde-host-test ## lib/ and boot/ under sanitizers [TEST=GLOB]
+host-test: $(host_O)/sonde-host-test $(host_O)/selftest ## lib/ and boot/ under sanitizers [TEST=GLOB]
+	@$(host_O)/selftest | diff -u tests/host/selftest/expected -
 	@timeout 300 $< '$(TEST)'
 
--include $(host_obj:.o=.d)
+-include $(host_obj:.o=.d) $(selftest_obj:.o=.d)

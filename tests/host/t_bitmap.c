@@ -146,7 +146,7 @@ TEST(bitmap, for_each_bit_visits_the_set_bits_in_order)
 	bitmap_set(map, 0);
 	bitmap_set(map, 64);
 	bitmap_set(map, 129);
-	for_each_bit (n, map, 130)
+	for_each_bit(n, map, 130)
 		seen[count++] = n;
 	EXPECT_EQ(count, 3);
 	EXPECT_EQ(seen[0], 0);
@@ -165,7 +165,7 @@ static u64 digits(struct list_head *head)
 	struct entry *e;
 	u64 value = 0;
 
-	list_for_each_entry (e, head, link)
+	list_for_each_entry(e, head, link)
 		value = value * 10 + (u64)e->value;
 	return value;
 }
@@ -209,7 +209,7 @@ TEST(list, the_safe_walk_survives_removal)
 		e[i].value = i + 1;
 		list_add_tail(&e[i].link, &head);
 	}
-	list_for_each_entry_safe (pos, ahead, &head, link)
+	list_for_each_entry_safe(pos, ahead, &head, link)
 		if (pos->value & 1)
 			list_del_init(&pos->link);
 	EXPECT_EQ(digits(&head), 24);

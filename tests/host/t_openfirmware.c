@@ -155,22 +155,17 @@ TEST(openfirmware, random_damage_does_no_harm)
 
 TEST(openfirmware, a_tree_that_runs_in_a_circle_ends)
 {
-	static const char *const parents[] = { "/", "/cpus", "/vdevice" };
+	static const char *const nodes[] = { "/memory", "/cpus/PowerPC,POWER9",
+					     "/vdevice/nvram" };
 
-	for (size_t i = 0; i < ARRAY_SIZE(parents); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
 		struct bootinfo *bi = bootinfo_fresh();
 		struct fake_of *of = load();
-		struct of_node *node = fake_of_find(of, parents[i]);
-		struct of_node *child = &of->nodes[node->child - 1];
+		struct of_node *node = fake_of_find(of, nodes[i]);
 
-		/* The first child's peer is itself; finddevice must not see. */
-		of_prop_set(child, "device_type", "none", 5);
-		if (i == 0)
-			child = &of->nodes[fake_of_find(of, "/memory") -
-					   of->nodes];
-		child->peer = (u32)(child - of->nodes) + 1;
-		if (i == 0)
-			of_prop_set(child, "device_type", "none", 5);
+		/* Its own next sibling, and of no use. */
+		node->peer = (u32)(node - of->nodes) + 1;
+		of_prop_set(node, "device_type", "none", 5);
 		EXPECT_EQ(parse(bi, of), -EINVAL);
 		EXPECT_STREQ(bi->error,
 			     "openfirmware: the device tree runs in a circle");
@@ -259,6 +254,22 @@ TEST(openfirmware, threads_of_one_core_are_cpus)
 	EXPECT_EQ(bi->cpu_count, 5);
 	EXPECT_EQ(bi->cpus[0].hw_id, 8);
 	EXPECT_EQ(bi->cpus[1].hw_id, 9);
+	fake_of_free(of);
+}
+
+TEST(openfirmware, more_threads_than_a_core_can_have_are_refused)
+{
+	struct bootinfo *bi = bootinfo_fresh();
+	struct fake_of *of = load();
+	struct of_node *cpus = fake_of_find(of, "/cpus");
+	u8 servers[17 * 4];
+
+	for (u32 i = 0; i < 17; i++)
+		store_be32(servers + i * 4, 100 + i);
+	of_prop_set(&of->nodes[cpus->child - 1], "ibm,ppc-interrupt-server#s",
+		    servers, sizeof(servers));
+	EXPECT_EQ(parse(bi, of), -EINVAL);
+	EXPECT_STREQ(bi->error, "openfirmware: a CPU without its number");
 	fake_of_free(of);
 }
 
