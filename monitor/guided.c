@@ -5,6 +5,7 @@
  * calls of probe/kprobe.h, so it can be read as an example of them.
  */
 #include "monitor.h"
+#include <arch/text.h>
 #include <kernel/extable.h>
 #include <kernel/percpu.h>
 #include <kernel/symtab.h>
@@ -70,7 +71,13 @@ static void heartbeat(void *arg __unused)
 
 /* Telling ------------------------------------------------------------------ */
 
-static void print_bytes(const char *what, unsigned long addr)
+static void print_hex(const u8 *bytes, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		monitor_print(" %02x", bytes[i]);
+}
+
+static void print_text(const char *what, unsigned long addr)
 {
 	u8 bytes[BYTES];
 
@@ -78,9 +85,7 @@ static void print_bytes(const char *what, unsigned long addr)
 	if (peek(bytes, (const void *)addr, sizeof(bytes)))
 		monitor_print(" not readable");
 	else
-		for (unsigned i = 0; i < BYTES; i++)
-			monitor_print(" %02x", bytes[i]);
-	monitor_print("\n");
+		print_hex(bytes, sizeof(bytes));
 }
 
 static void print_hit(u64 armed)
@@ -88,8 +93,8 @@ static void print_hit(u64 armed)
 	char where[80];
 	u64 us = (hit.time - armed) / NSEC_PER_USEC;
 
-	monitor_print("  Hit after %llu.%03llu ms on cpu%u, in thread %s/%d;"
-		      " registers just before the instruction:\n",
+	monitor_print("  Hit after %llu.%03llu ms on cpu%u, in thread %s/%d,"
+		      " with these registers:\n",
 		      us / 1000, us % 1000, hit.cpu, hit.thread->name,
 		      hit.thread->id);
 	registers_print(&hit.regs);
@@ -115,10 +120,14 @@ static void trace(void)
 		monitor_symbol_fail(probe.symbol_name, error);
 		return;
 	}
-	monitor_print("A first trace. Thread %s/%d calls thread_sleep() twenty"
-		      " times a second. Its code at 0x%lx:\n",
-		      expected->name, expected->id, symbol_entry(&sym));
-	print_bytes("before", symbol_entry(&sym));
+	monitor_print(
+		"\nA first trace. Thread %s/%d calls thread_sleep() twenty"
+		" times a second.\n"
+		"  The code of thread_sleep() at 0x%lx, without and with"
+		" a probe:\n",
+		expected->name, expected->id, symbol_entry(&sym));
+	print_text("before", symbol_entry(&sym));
+	monitor_print("\n");
 
 	armed = clock_ns();
 	error = register_kprobe(&probe);
@@ -126,9 +135,10 @@ static void trace(void)
 		monitor_fail(error, "no probe there: %s", kprobe_reason());
 		return;
 	}
-	print_bytes("probed", symbol_entry(&sym));
-	monitor_print("  The first instruction is a breakpoint now. Waiting"
-		      " for somebody to run into it.\n");
+	print_text("probed", symbol_entry(&sym));
+	monitor_print("   the breakpoint is");
+	print_hex(arch_break_insn, ARCH_BREAK_SIZE);
+	monitor_print("\n  Waiting for somebody to run into it.\n");
 	if (wait_event_timeout(&beat_queue, load_acquire(&hit.taken),
 			       PATIENCE_NS))
 		print_hit(armed);
@@ -136,9 +146,11 @@ static void trace(void)
 		monitor_fail(-ETIMEDOUT, "nobody came in five seconds");
 
 	unregister_kprobe(&probe);
-	monitor_print("  Probe removed after %lu hits; the bytes are back:\n",
-		      probe.nhit);
-	print_bytes("after", symbol_entry(&sym));
+	monitor_print("  Probe removed after %lu hit%s; the code is as it"
+		      " was:\n",
+		      probe.nhit, probe.nhit == 1 ? "" : "s");
+	print_text("after", symbol_entry(&sym));
+	monitor_print("\n\n");
 }
 
 void guided_trace(void)
@@ -158,8 +170,8 @@ void guided_trace(void)
 	thread_join(t);
 	expected = NULL;
 	monitor_print("Your turn: 'probe add schedule', 'probe list', 'probe"
-		      " del all'; 'sym thread*' finds names, 'help' the"
-		      " rest.\n");
+		      " del all'.\n'sym thread*' finds names, 'help' lists"
+		      " all commands.\n");
 }
 
 static int cmd_guide(const struct monitor_call *call __unused)

@@ -13,7 +13,8 @@
  *
  * How many hits are shown in a second is bounded per probe, and the bound is
  * looked at first: a probe that is hit a million times costs little and does not
- * push the records of another one out.
+ * push the records of another one out. The hits of the thread that prints are
+ * counted and not shown, or each would cause the next.
  */
 #include "monitor.h"
 #include <kernel/heap.h>
@@ -51,6 +52,7 @@ struct hit_ring {
 };
 
 static struct hit_ring *rings[MAX_CPUS];
+static struct thread *show_thread;
 
 /* The writer --------------------------------------------------------------- */
 
@@ -86,7 +88,7 @@ int hit_record(struct kprobe *kp, struct pt_regs *regs)
 	struct monitor_probe *p = container_of(kp, struct monitor_probe, kp);
 	struct hit_ring *ring = rings[smp_processor_id()];
 
-	if (READ_ONCE(p->budget) <= 0 ||
+	if (current == show_thread || READ_ONCE(p->budget) <= 0 ||
 	    __atomic_fetch_sub(&p->budget, 1, __ATOMIC_RELAXED) <= 0 ||
 	    /* Pairs with the release in hits_show(): the record is free. */
 	    ring->head - load_acquire(&ring->tail) == RING_HITS) {
@@ -178,14 +180,14 @@ void hits_show(void)
 	mutex_lock(&hits_mutex);
 	while ((ring = oldest())) {
 		if (!any)
-			shell_interrupt_begin();
+			terminal_interrupt_begin();
 		any = true;
 		print_hit(&ring->hits[ring->tail % RING_HITS]);
 		/* Pairs with the acquire in hit_record(). */
 		store_release(&ring->tail, ring->tail + 1);
 	}
 	if (any)
-		shell_interrupt_end();
+		terminal_interrupt_end();
 	mutex_unlock(&hits_mutex);
 }
 
@@ -193,7 +195,6 @@ void hits_show(void)
 
 #define SHOW_EVERY (20 * NSEC_PER_MSEC)
 
-static struct thread *show_thread;
 static struct wait_queue show_queue = WAIT_QUEUE(show_queue);
 static bool show_stop;
 static unsigned open_count; /* commands run in one thread: no lock */

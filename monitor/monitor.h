@@ -11,20 +11,27 @@
 
 /* shell.c ------------------------------------------------------------------ */
 
-extern const struct monitor_command *const __start_monitor_commands[];
-extern const struct monitor_command *const __stop_monitor_commands[];
+/* The command whose name comes next after @name in the alphabet, or NULL. */
+const struct monitor_command *command_after(const char *name);
+#define for_each_command(c) \
+	for (c = command_after(""); c; c = command_after(c->name))
 
-#define for_each_command(c)                           \
-	for (const struct monitor_command *const *c = \
-		     __start_monitor_commands;        \
-	     c < __stop_monitor_commands; c++)
-
+/* The command that @argv begins with, and *@words its name has; or NULL. */
+const struct monitor_command *command_find(char *const *argv, unsigned argc,
+					   unsigned *words);
 /*
- * Around output that does not answer the line being typed: takes that line off
- * the screen, and shows it again.
+ * Splits @text into words, kept in @words of @size bytes, and points @argv of
+ * MONITOR_ARGS_MAX to them. Their number; -EINVAL for an open quote, -E2BIG.
  */
-void shell_interrupt_begin(void);
-void shell_interrupt_end(void);
+int command_split(const char *text, char *words, size_t size, char **argv);
+
+/* terminal.c --------------------------------------------------------------- */
+
+/* The next line that somebody types; NULL: no more. Valid until the next. */
+const char *terminal_read_line(void);
+/* Around other output: takes the line being typed off the screen, and back. */
+void terminal_interrupt_begin(void);
+void terminal_interrupt_end(void);
 
 /* look.c ------------------------------------------------------------------- */
 

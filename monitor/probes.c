@@ -209,11 +209,11 @@ void probes_refill(void)
 		u64 n = __atomic_exchange_n(&p->not_shown, 0, __ATOMIC_RELAXED);
 
 		if (n) {
-			shell_interrupt_begin();
+			terminal_interrupt_begin();
 			monitor_print("probe %d: %llu hits not shown (%d a"
 				      " second are)\n",
 				      p->id, n, SHOWN_PER_SECOND);
-			shell_interrupt_end();
+			terminal_interrupt_end();
 		}
 		__atomic_store_n(&p->budget, SHOWN_PER_SECOND,
 				 __ATOMIC_RELAXED);

@@ -4,16 +4,11 @@
  * the linker collected, checks the number of arguments, calls it.
  *
  * monitor_run() keeps all it needs on the stack, so a command may run others
- * (the tests do). Only the thread in shell_loop() uses the editor; its mutex
- * keeps the line being typed and what other threads print apart.
+ * (the tests do).
  */
 #include "monitor.h"
-#include "lineedit.h"
 #include "parse.h"
 #include <kernel/console.h>
-#include <kernel/log.h>
-#include <kernel/symtab.h>
-#include <kernel/timer.h>
 #include <kernel/wait.h>
 #include <lib/errno.h>
 #include <lib/string.h>
@@ -84,6 +79,23 @@ int monitor_usage(const struct monitor_call *call, const char *fmt, ...)
 
 /* Finding a command -------------------------------------------------------- */
 
+extern const struct monitor_command *const __start_monitor_commands[];
+extern const struct monitor_command *const __stop_monitor_commands[];
+
+/* Looks at all of them: there are not so many that sorting would pay. */
+const struct monitor_command *command_after(const char *name)
+{
+	const struct monitor_command *const *c = __start_monitor_commands;
+	const struct monitor_command *next = NULL;
+
+	for (; c < __stop_monitor_commands; c++) {
+		if (strcmp((*c)->name, name) > 0 &&
+		    (!next || strcmp((*c)->name, next->name) < 0))
+			next = *c;
+	}
+	return next;
+}
+
 /* Words of @name if @argv begins with them, else 0. */
 static unsigned name_matches(const char *name, char *const *argv, unsigned argc)
 {
@@ -98,20 +110,18 @@ static unsigned name_matches(const char *name, char *const *argv, unsigned argc)
 	return argc > 1 && !strcmp(argv[1], space + 1) ? 2 : 0;
 }
 
-static const struct monitor_command *command_find(char *const *argv,
-						  unsigned argc,
-						  unsigned *words)
+const struct monitor_command *command_find(char *const *argv, unsigned argc,
+					   unsigned *words)
 {
-	const struct monitor_command *found = NULL;
+	const struct monitor_command *c, *found = NULL;
 
 	*words = 0;
-	for_each_command(c)
-	{
-		unsigned n = name_matches((*c)->name, argv, argc);
+	for_each_command(c) {
+		unsigned n = name_matches(c->name, argv, argc);
 
 		if (n > *words) {
 			*words = n;
-			found = *c;
+			found = c;
 		}
 	}
 	return found;
@@ -133,18 +143,20 @@ static bool command_is_near(const char *name, const char *typed)
 static __noinline int command_unknown(char *const *argv, unsigned argc)
 {
 	char typed[MONITOR_LINE_MAX], near[120];
+	const struct monitor_command *c;
 	size_t n = 0;
 
 	/* The first word alone first: "probe" itself is no command. */
-	for (unsigned words = 1; words <= 2 && words <= argc && !n; words++) {
-		if (words == 1)
-			strscpy(typed, argv[0], sizeof(typed));
-		else
+	strscpy(typed, argv[0], sizeof(typed));
+	for (unsigned words = 1; words <= min(argc, 2u) && !n; words++) {
+		if (words == 2)
 			snprintf(typed, sizeof(typed), "%s %s", argv[0],
 				 argv[1]);
-		for_each_command(c) if (command_is_near((*c)->name, typed))
-			n += scnprintf(near + n, sizeof(near) - n, "%s%s",
-				       n ? ", " : "", (*c)->name);
+		for_each_command(c) {
+			if (command_is_near(c->name, typed))
+				n += scnprintf(near + n, sizeof(near) - n,
+					       "%s%s", n ? ", " : "", c->name);
+		}
 	}
 	if (n)
 		return monitor_fail(-ENOENT,
@@ -170,8 +182,7 @@ static int run_call(struct monitor_call *call)
 	return call->command->run(call);
 }
 
-/* Splits @text in place of @words; their number or a negative errno. */
-static int split(const char *text, char *words, size_t size, char **argv)
+int command_split(const char *text, char *words, size_t size, char **argv)
 {
 	unsigned argc = 0;
 
@@ -195,7 +206,7 @@ static __noinline int run_one(const char *text)
 	char *argv[MONITOR_ARGS_MAX];
 	struct monitor_call call = { 0 };
 	unsigned name_words;
-	int argc = split(text, words, sizeof(words), argv);
+	int argc = command_split(text, words, sizeof(words), argv);
 
 	if (argc < 0)
 		return monitor_fail(argc, "%s",
@@ -241,24 +252,13 @@ static void help_line(const struct monitor_command *c)
 	monitor_print("  %-36s  %s\n", use, c->help);
 }
 
-/* The command whose name comes next after @name in the alphabet, or NULL. */
-static const struct monitor_command *command_after(const char *name)
-{
-	const struct monitor_command *next = NULL;
-
-	for_each_command(c) if (strcmp((*c)->name, name) > 0 &&
-				(!next || strcmp((*c)->name, next->name) < 0))
-		next = *c;
-	return next;
-}
-
 static int cmd_help(const struct monitor_call *call)
 {
 	const char *about = call->argc ? call->argv[0] : "";
-	const struct monitor_command *c = NULL;
+	const struct monitor_command *c;
 	bool any = false;
 
-	while ((c = command_after(c ? c->name : ""))) {
+	for_each_command(c) {
 		if (strncmp(c->name, about, strlen(about)))
 			continue;
 		help_line(c);
@@ -277,108 +277,17 @@ MONITOR_COMMAND("help", "[COMMAND]", "list commands, or those that begin so",
 
 /* The loop ----------------------------------------------------------------- */
 
-static struct mutex editor_mutex = MUTEX(editor_mutex);
 static bool powering_off;
-
-static void editor_write(void *arg __unused, const char *s, size_t n)
-{
-	console_write(s, n);
-}
-
-/* Words that may follow what is complete on @line, for the Tab key. */
-static void editor_complete(void *arg __unused, const char *line,
-			    lineedit_offer offer, void *ctx)
-{
-	char words[LINEEDIT_MAX + 1], first[LINEEDIT_MAX + 1];
-	char *argv[MONITOR_ARGS_MAX];
-	const char *start = strrchr(line, ';');
-	const struct monitor_command *command;
-	struct symbol sym = { 0 };
-	unsigned name_words;
-	size_t len;
-	int argc;
-
-	start = start ? start + 1 : line;
-	len = strlen(start);
-	while (len > 0 && !char_is_space(start[len - 1]))
-		len--; /* the word that is being typed */
-	strscpy(first, start, len + 1);
-	argc = split(first, words, sizeof(words), argv);
-	if (argc < 0)
-		return;
-
-	if (argc < 2)
-		for_each_command(c)
-		{
-			const char *name = (*c)->name;
-			const char *space = strchr(name, ' ');
-
-			len = space ? (size_t)(space - name) : strlen(name);
-			strscpy(first, name, len + 1);
-			if (argc == 0)
-				offer(ctx, first);
-			else if (space && !strcmp(first, argv[0]))
-				offer(ctx, space + 1);
-		}
-	command = command_find(argv, (unsigned)argc, &name_words);
-	if (!command || !strstr(command->args, "SYM"))
-		return;
-	while (symtab_next(sym.addr, &sym) == 0)
-		offer(ctx, sym.name);
-}
-
-static struct lineedit editor = {
-	.prompt = "sonde> ",
-	.write = editor_write,
-	.complete = editor_complete,
-};
-static bool editor_active; /* between lineedit_begin() and the end of a line */
-
-void shell_interrupt_begin(void)
-{
-	mutex_lock(&editor_mutex);
-	if (editor_active)
-		lineedit_hide(&editor);
-}
-
-void shell_interrupt_end(void)
-{
-	if (editor_active)
-		lineedit_show(&editor);
-	mutex_unlock(&editor_mutex);
-}
-
-/* Waits for a whole line; what ended it. */
-static enum lineedit_event read_line(void)
-{
-	enum lineedit_event event = LINEEDIT_MORE;
-
-	mutex_lock(&editor_mutex);
-	lineedit_begin(&editor);
-	editor_active = true;
-	mutex_unlock(&editor_mutex);
-	while (event == LINEEDIT_MORE) {
-		int c = console_getc(NSEC_PER_SEC);
-
-		if (c < 0)
-			continue;
-		mutex_lock(&editor_mutex);
-		event = lineedit_byte(&editor, (char)c);
-		editor_active = event == LINEEDIT_MORE;
-		mutex_unlock(&editor_mutex);
-	}
-	return event;
-}
 
 static void shell_loop(void)
 {
 	while (!powering_off) {
-		enum lineedit_event event = read_line();
+		const char *line = terminal_read_line();
 
-		if (event == LINEEDIT_EOF)
+		if (line)
+			monitor_run(line);
+		else
 			powering_off = true;
-		else if (event == LINEEDIT_LINE)
-			monitor_run(editor.line);
 	}
 	monitor_print("Good bye.\n");
 }

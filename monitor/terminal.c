@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The person at the console: the line editor, fed from the console, with the
+ * words that Tab completes.
+ *
+ * One thread reads lines. editor_mutex keeps the line being typed apart from
+ * what other threads print meanwhile.
+ */
+#include "monitor.h"
+#include "lineedit.h"
+#include <kernel/console.h>
+#include <kernel/symtab.h>
+#include <kernel/timer.h>
+#include <kernel/wait.h>
+#include <lib/string.h>
+#include <lib/text.h>
+
+/* Completion --------------------------------------------------------------- */
+
+/* First words of commands, or, behind @first, second ones. */
+static void offer_commands(const char *first, lineedit_offer offer, void *ctx)
+{
+	const struct monitor_command *c;
+	char word[LINEEDIT_MAX + 1];
+
+	for_each_command(c) {
+		const char *space = strchr(c->name, ' ');
+		size_t len = space ? (size_t)(space - c->name)
+				   : strlen(c->name);
+
+		strscpy(word, c->name, len + 1);
+		if (!first)
+			offer(ctx, word);
+		else if (space && !strcmp(word, first))
+			offer(ctx, space + 1);
+	}
+}
+
+static void offer_symbols(lineedit_offer offer, void *ctx)
+{
+	struct symbol sym = { 0 };
+
+	while (symtab_next(sym.addr, &sym) == 0)
+		offer(ctx, sym.name);
+}
+
+static void offer_words(void *arg __unused, const char *line,
+			lineedit_offer offer, void *ctx)
+{
+	char before[LINEEDIT_MAX + 1], words[LINEEDIT_MAX + 1];
+	char *argv[MONITOR_ARGS_MAX];
+	const char *start = strrchr(line, ';');
+	const struct monitor_command *command;
+	unsigned name_words;
+	size_t len;
+	int argc;
+
+	start = start ? start + 1 : line;
+	len = strlen(start);
+	while (len > 0 && !char_is_space(start[len - 1]))
+		len--; /* the word that is being typed */
+	memcpy(before, start, len);
+	before[len] = '\0';
+	argc = command_split(before, words, sizeof(words), argv);
+	if (argc < 0)
+		return;
+	if (argc < 2)
+		offer_commands(argc ? argv[0] : NULL, offer, ctx);
+	command = command_find(argv, (unsigned)argc, &name_words);
+	if (command && strstr(command->args, "SYM"))
+		offer_symbols(offer, ctx);
+}
+
+/* The line ----------------------------------------------------------------- */
+
+static void write(void *arg __unused, const char *s, size_t n)
+{
+	console_write(s, n);
+}
+
+static struct mutex editor_mutex = MUTEX(editor_mutex);
+static struct lineedit editor = {
+	.prompt = "sonde> ",
+	.write = write,
+	.complete = offer_words,
+};
+static bool editing; /* a line is being typed */
+
+void terminal_interrupt_begin(void)
+{
+	mutex_lock(&editor_mutex);
+	if (editing)
+		lineedit_hide(&editor);
+}
+
+void terminal_interrupt_end(void)
+{
+	if (editing)
+		lineedit_show(&editor);
+	mutex_unlock(&editor_mutex);
+}
+
+static enum lineedit_event read_line(void)
+{
+	enum lineedit_event event = LINEEDIT_MORE;
+
+	mutex_lock(&editor_mutex);
+	lineedit_begin(&editor);
+	editing = true;
+	mutex_unlock(&editor_mutex);
+	while (event == LINEEDIT_MORE) {
+		int c = console_getc(NSEC_PER_SEC);
+
+		if (c < 0)
+			continue;
+		mutex_lock(&editor_mutex);
+		event = lineedit_byte(&editor, (char)c);
+		editing = event == LINEEDIT_MORE;
+		mutex_unlock(&editor_mutex);
+	}
+	return event;
+}
+
+const char *terminal_read_line(void)
+{
+	enum lineedit_event event;
+
+	do {
+		event = read_line();
+	} while (event == LINEEDIT_CANCEL);
+	return event == LINEEDIT_EOF ? NULL : editor.line;
+}
