@@ -434,12 +434,13 @@ static const volatile u32 constant = 0x1234;
 TEST(vm, an_alias_reaches_constants_and_text_of_the_image)
 {
 	unsigned long flags = arch_irq_save();
-	u32 *alias = vm_alias_begin((const void *)&constant);
+	volatile u32 *word = vm_alias_begin((const void *)&constant);
+	void *alias;
 	bool same;
 
-	*alias = 0x5678;
+	*word = 0x5678;
 	EXPECT_EQ(constant, 0x5678);
-	*alias = 0x1234;
+	*word = 0x1234;
 	vm_alias_end();
 	alias = vm_alias_begin(__text_start);
 	same = !memcmp(alias, __text_start, 64);
