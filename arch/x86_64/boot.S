@@ -17,7 +17,7 @@
  *	DIRECT_BASE		phys_to_virt()
  *	KERNEL_VMA		the image: 1 GiB only
  */
-#include <asm/smp.h>
+#include <asm/setup.h>
 #include <asm/x86.h>
 
 #define PHYS(sym) (sym - KERNEL_VMA)

@@ -17,7 +17,7 @@
 #include <kernel/percpu.h>
 #include <lib/errno.h>
 #include <lib/string.h>
-#include <asm/smp.h>
+#include <asm/setup.h>
 
 #define PVH_MAGIC	 0x336ec578
 #define MB2_MAGIC	 0x36d76289

@@ -6,7 +6,7 @@
 #include <arch/console.h>
 
 #include <arch/cpu.h>
-#include <asm/uart.h>
+#include <asm/irq.h>
 
 #define COM1 0x3f8
 
@@ -61,7 +61,7 @@ void arch_console_init(const struct bootinfo *bi)
 	uart_write(UART_MODEM, MODEM_DTR_RTS);
 }
 
-void x86_uart_enable_irq(void)
+void uart_enable_irq(void)
 {
 	if (!present)
 		return;

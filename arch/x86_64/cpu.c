@@ -12,7 +12,7 @@
 #include <arch/trap.h>
 #include <kernel/percpu.h>
 #include <lib/string.h>
-#include <asm/idt.h>
+#include <asm/trap.h>
 
 struct tss {
 	u32 reserved0;

@@ -13,29 +13,29 @@
 #ifndef SONDE_FRAME_H
 #define SONDE_FRAME_H
 
-#define FRAME_VECTOR 0
-#define FRAME_R15    8
-#define FRAME_R14    16
-#define FRAME_R13    24
-#define FRAME_R12    32
-#define FRAME_BP     40
-#define FRAME_BX     48
-#define FRAME_R11    56
-#define FRAME_R10    64
-#define FRAME_R9     72
-#define FRAME_R8     80
-#define FRAME_AX     88
-#define FRAME_CX     96
-#define FRAME_DX     104
-#define FRAME_SI     112
-#define FRAME_DI     120
+#define FRAME_VECTOR  0
+#define FRAME_R15     8
+#define FRAME_R14     16
+#define FRAME_R13     24
+#define FRAME_R12     32
+#define FRAME_BP      40
+#define FRAME_BX      48
+#define FRAME_R11     56
+#define FRAME_R10     64
+#define FRAME_R9      72
+#define FRAME_R8      80
+#define FRAME_AX      88
+#define FRAME_CX      96
+#define FRAME_DX      104
+#define FRAME_SI      112
+#define FRAME_DI      120
 #define FRAME_ORIG_AX 128
-#define FRAME_IP     136
-#define FRAME_CS     144
-#define FRAME_FLAGS  152
-#define FRAME_SP     160
-#define FRAME_SS     168
-#define FRAME_SIZE   176
+#define FRAME_IP      136
+#define FRAME_CS      144
+#define FRAME_FLAGS   152
+#define FRAME_SP      160
+#define FRAME_SS      168
+#define FRAME_SIZE    176
 
 /* Bytes below a breakpoint's regs->sp that may be stored to; vectors.S. */
 #define BREAK_GAP 48

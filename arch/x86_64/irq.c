@@ -20,8 +20,7 @@
 #include <kernel/log.h>
 #include <kernel/vm.h>
 #include <lib/errno.h>
-#include <asm/apic.h>
-#include <asm/uart.h>
+#include <asm/irq.h>
 
 #define LAPIC_SVR_ENABLE  0x100
 #define LAPIC_ICR_BUSY	  0x1000 /* delivery status */
@@ -163,7 +162,7 @@ int arch_irq_enable_console(void)
 		ioapic_write(io, IOAPIC_PIN_HI(pin), cpus[0].hw_id << 24);
 		ioapic_write(io, IOAPIC_PIN_LO(pin),
 			     console_mode | VEC_CONSOLE);
-		x86_uart_enable_irq();
+		uart_enable_irq();
 		return 0;
 	}
 	pr_err("no I/O APIC has the console's interrupt %u", console_gsi);

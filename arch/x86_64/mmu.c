@@ -39,39 +39,50 @@ struct page_table kernel_pt;
 static u64 pte_nx;	/* PTE_NX, if the CPU has it */
 static u64 *alias_ptes; /* of ALIAS_BASE */
 
-static u64 *slot_in(phys_t table, unsigned long va, unsigned level)
+static __always_inline u64 *slot_in(phys_t table, unsigned long va,
+				    unsigned level)
 {
 	u64 *slots = phys_to_virt(table);
 
 	return &slots[va >> LEVEL_SHIFT(level) & (TABLE_SLOTS - 1)];
 }
 
-static bool is_leaf(u64 pte, unsigned level)
+static __always_inline bool is_leaf(u64 pte, unsigned level)
 {
 	return level == 0 || (pte & PTE_LARGE);
 }
 
 /*
- * The slot that maps @va: at @level if tables go down that far or @create makes
- * them, else where the walk met a leaf (*level says) or nothing (NULL).
+ * The slot at *level for @va; or, with *level saying where, the leaf or the
+ * empty slot above it at which the way down ends.
  */
-static u64 *walk_to(struct page_table *pt, unsigned long va, unsigned *level,
-		    bool create)
+static __noprobe u64 *find_slot(struct page_table *pt, unsigned long va,
+				unsigned *level)
 {
 	unsigned at = LEVEL_ROOT;
 	u64 *slot = slot_in(pt->root, va, at);
-	phys_t table;
 
-	for (; at > *level; slot = slot_in(*slot & PTE_PA, va, --at)) {
+	while (at > *level) {
 		u64 pte = READ_ONCE(*slot);
 
-		if (pte & PTE_PRESENT) {
-			if (is_leaf(pte, at))
-				break;
-			continue;
-		}
-		if (!create)
-			return NULL;
+		if (!(pte & PTE_PRESENT) || is_leaf(pte, at))
+			break;
+		slot = slot_in(pte & PTE_PA, va, --at);
+	}
+	*level = at;
+	return slot;
+}
+
+/* The same with tables made where they are missing; NULL: no memory. */
+static u64 *make_slot(struct page_table *pt, unsigned long va, unsigned level)
+{
+	for (;;) {
+		unsigned at = level;
+		u64 *slot = find_slot(pt, va, &at);
+		phys_t table;
+
+		if (at == level || (*slot & PTE_PRESENT))
+			return slot;
 		table = frame_alloc_zero(0);
 		if (!table)
 			return NULL;
@@ -79,8 +90,6 @@ static u64 *walk_to(struct page_table *pt, unsigned long va, unsigned *level,
 		WRITE_ONCE(*slot, table | PTE_PRESENT | PTE_WRITE |
 					  (va < USER_END ? PTE_USER : 0));
 	}
-	*level = at;
-	return slot;
 }
 
 static int pte_of(unsigned prot, u64 *pte)
@@ -99,7 +108,7 @@ static int pte_of(unsigned prot, u64 *pte)
 	return 0;
 }
 
-static unsigned prot_of(u64 pte)
+static __always_inline unsigned prot_of(u64 pte)
 {
 	unsigned prot = VM_READ;
 
@@ -116,8 +125,6 @@ static unsigned prot_of(u64 pte)
 
 int arch_mmu_init(const struct bootinfo *bi)
 {
-	unsigned level = 0;
-
 	(void)bi;
 	if (x86_rdmsr(MSR_EFER) & EFER_NXE)
 		pte_nx = PTE_NX;
@@ -127,7 +134,7 @@ int arch_mmu_init(const struct bootinfo *bi)
 
 	/* All alias pages are in one table: two pages for each CPU. */
 	STATIC_ASSERT(MAX_CPUS * 2 <= TABLE_SLOTS);
-	alias_ptes = walk_to(&kernel_pt, ALIAS_BASE, &level, true);
+	alias_ptes = make_slot(&kernel_pt, ALIAS_BASE, 0);
 	return alias_ptes ? 0 : -ENOMEM;
 }
 
@@ -141,22 +148,22 @@ int arch_mmu_map(struct page_table *pt, unsigned long va, phys_t pa,
 		 size_t size, unsigned prot)
 {
 	u64 leaf, *slot;
-	unsigned level, wanted;
+	unsigned level;
 	int err = pte_of(prot, &leaf);
 
 	if (err)
 		return err;
 	while (size) {
-		level = wanted = large_fits(va, pa, size);
-		slot = walk_to(pt, va, &level, true);
+		level = large_fits(va, pa, size);
+		slot = make_slot(pt, va, level);
 		if (!slot)
 			return -ENOMEM;
 		if (*slot & PTE_PRESENT)
 			return -EEXIST;
-		WRITE_ONCE(*slot, pa | leaf | (wanted ? PTE_LARGE : 0));
-		va += LEVEL_SIZE(wanted);
-		pa += LEVEL_SIZE(wanted);
-		size -= LEVEL_SIZE(wanted);
+		WRITE_ONCE(*slot, pa | leaf | (level ? PTE_LARGE : 0));
+		va += LEVEL_SIZE(level);
+		pa += LEVEL_SIZE(level);
+		size -= LEVEL_SIZE(level);
 	}
 	return 0;
 }
@@ -167,11 +174,11 @@ void arch_mmu_unmap(struct page_table *pt, unsigned long va, size_t size)
 	unsigned level;
 	u64 *slot;
 
-	for (; va < end; va += LEVEL_SIZE(level)) {
+	while (va < end) {
 		level = 0;
-		slot = walk_to(pt, va, &level, false);
-		if (slot)
-			WRITE_ONCE(*slot, 0);
+		slot = find_slot(pt, va, &level);
+		WRITE_ONCE(*slot, 0);
+		va = ALIGN_DOWN(va, LEVEL_SIZE(level)) + LEVEL_SIZE(level);
 	}
 }
 
@@ -187,8 +194,8 @@ int arch_mmu_protect(struct page_table *pt, unsigned long va, size_t size,
 		return err;
 	for (; va < end; va += PAGE_SIZE) {
 		level = 0;
-		slot = walk_to(pt, va, &level, false);
-		if (!slot || !(*slot & PTE_PRESENT))
+		slot = find_slot(pt, va, &level);
+		if (!(*slot & PTE_PRESENT))
 			return -ENOENT;
 		if (level)
 			return -EINVAL;
@@ -197,12 +204,11 @@ int arch_mmu_protect(struct page_table *pt, unsigned long va, size_t size,
 	return 0;
 }
 
-int arch_mmu_lookup(struct page_table *pt, unsigned long va, phys_t *pa,
-		    unsigned *prot, size_t *size)
+__noprobe int arch_mmu_lookup(struct page_table *pt, unsigned long va,
+			      phys_t *pa, unsigned *prot, size_t *size)
 {
 	unsigned level = 0;
-	u64 *slot = walk_to(pt, va, &level, false);
-	u64 pte = slot ? READ_ONCE(*slot) : 0;
+	u64 pte = READ_ONCE(*find_slot(pt, va, &level));
 
 	if (!(pte & PTE_PRESENT))
 		return -ENOENT;
@@ -282,7 +288,7 @@ void arch_mmu_flush_local(unsigned long va, size_t size)
 }
 
 /* Every second page stays unmapped, so that nothing runs into a neighbour. */
-void *arch_mmu_alias_set(phys_t pa)
+__noprobe void *arch_mmu_alias_set(phys_t pa)
 {
 	unsigned n = arch_this_cpu()->id * 2;
 	unsigned long va = ALIAS_BASE + n * PAGE_SIZE;
@@ -292,7 +298,7 @@ void *arch_mmu_alias_set(phys_t pa)
 	return (void *)va;
 }
 
-void arch_mmu_alias_clear(void)
+__noprobe void arch_mmu_alias_clear(void)
 {
 	unsigned n = arch_this_cpu()->id * 2;
 

@@ -14,8 +14,8 @@
 #include <kernel/smp.h>
 #include <lib/errno.h>
 #include <lib/string.h>
-#include <asm/apic.h>
-#include <asm/smp.h>
+#include <asm/irq.h>
+#include <asm/setup.h>
 
 #define INIT_DELAY_US	 10000
 #define STARTUP_DELAY_US 200
@@ -108,7 +108,7 @@ void arch_nmi_send_others(void)
 {
 	struct cpu *self = arch_this_cpu();
 
-	for_each_cpu (cpu) {
+	for_each_cpu(cpu) {
 		if (cpu != self && READ_ONCE(cpu->online))
 			arch_nmi_send(cpu);
 	}

@@ -9,7 +9,7 @@
 #include <arch/cpu.h>
 #include <kernel/log.h>
 #include <lib/errno.h>
-#include <asm/apic.h>
+#include <asm/irq.h>
 
 #define NSEC_PER_SEC 1000000000ULL
 

@@ -14,7 +14,7 @@
 #include <kernel/percpu.h>
 #include <kernel/symtab.h>
 #include <lib/errno.h>
-#include <asm/idt.h>
+#include <asm/trap.h>
 
 #define VECTORS 256
 

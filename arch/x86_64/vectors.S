@@ -14,7 +14,7 @@
  */
 #include <frame.h>
 #include <asm/x86.h>
-#include <asm/idt.h>
+#include <asm/trap.h>
 #include <kernel/percpu.h>
 
 	.section .text.noprobe, "ax"

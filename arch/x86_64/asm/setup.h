@@ -2,8 +2,8 @@
 /*
  * Between boot.S, boot.c and smp.c.
  */
-#ifndef SONDE_ASM_SMP_H
-#define SONDE_ASM_SMP_H
+#ifndef SONDE_ASM_SETUP_H
+#define SONDE_ASM_SETUP_H
 
 /* struct cpu's boot_stack_top, asserted in smp.c. */
 #define CPU_BOOT_STACK 112

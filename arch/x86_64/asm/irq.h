@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The local APIC, as irq.c, smp.c and timer.c share it. xAPIC: registers in
- * memory, 32-bit accesses only (SDM 3A 10.4.1). No locks: every CPU sees its
- * own at the same address.
+ * What irq.c shares with smp.c, timer.c and console.c. The local APIC is in
+ * xAPIC mode: registers in memory, 32-bit accesses only (SDM 3A 10.4.1). No
+ * locks: every CPU sees its own at the same address.
  */
-#ifndef SONDE_ASM_APIC_H
-#define SONDE_ASM_APIC_H
+#ifndef SONDE_ASM_IRQ_H
+#define SONDE_ASM_IRQ_H
 
 #include <lib/compiler.h>
 
@@ -54,5 +54,10 @@ static inline void lapic_write(enum lapic_reg reg, u32 value)
  * it. Interrupts off; NMI handlers may use it at any time.
  */
 void lapic_send(u32 hw_id, u32 command);
+
+#define UART_IRQ 4 /* COM1's ISA line */
+
+/* console.c: lets the device interrupt when it has received something. */
+void uart_enable_irq(void);
 
 #endif

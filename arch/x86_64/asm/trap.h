@@ -2,8 +2,8 @@
 /*
  * Between trap.c, cpu.c and vectors.S.
  */
-#ifndef SONDE_ASM_IDT_H
-#define SONDE_ASM_IDT_H
+#ifndef SONDE_ASM_TRAP_H
+#define SONDE_ASM_TRAP_H
 
 /* Entries of the interrupt stack table (SDM 3A 6.14.5). */
 #define IST_NMI 1
