@@ -125,7 +125,7 @@ $(insn_table): arch/$(ARCH)/insn.map tools/insn-gen $(wildcard \
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)tools/insn-gen $< >$@
-$(patsubst %,$(B)/arch/$(ARCH)/%.c.o,insn reloc emulate): $(insn_table)
+$(patsubst %,$(B)/arch/$(ARCH)/%.c.o,insn reloc emulate probe): $(insn_table)
 
 # Two links: the first without symbol table says what the second one puts in.
 $(B)/symtab0.s: tools/symtab | setup

@@ -62,7 +62,7 @@ void arch_cpu_init(struct cpu *cpu)
 	cpu->self = cpu;
 	__asm__ volatile("mr 13,%0" : : "r"(cpu) : "memory");
 	mtspr(SPR_SPRG0, cpu);
-	mtspr(SPR_PID, 0);
+	mtspr(SPR_PID, PID_NOBODY);
 	mtspr(SPR_AMR, 0);
 	mtspr(SPR_DEC, 0x7fffffff);
 	/* Translation on; no unit that the kernel does not use itself. */

@@ -8,8 +8,10 @@
  *	+------------+---------+---------+---------+------------+
  *	   level 3      2: 1 GiB  1: 2 MiB  0: 4 KiB leaves
  *
- * The kernel's quadrant is translated with process 0's table. Changes to the
- * tables are serialised by vm.c; lookups take no lock.
+ * The kernel's quadrant is translated by process 0's tree, addresses from 0 up by
+ * the current process's. That is never process 0, whose tree would make a NULL
+ * pointer name the vectors. Changes to the tables are serialised by vm.c; lookups
+ * take no lock.
  */
 #include <arch/mmu.h>
 #include <arch/cpu.h>
@@ -56,7 +58,10 @@
 struct page_table kernel_pt;
 
 static u64 process_table[512] __aligned(4096);
-/* All there may be, for boot code: 1 GiB leaves, replaced by vm_init(). */
+/*
+ * All there may be, for boot code: 1 GiB leaves, replaced by vm_init(). From then
+ * on it is the empty tree of PID_NOBODY.
+ */
 static u64 boot_root[1 << ROOT_BITS] __aligned(8 << ROOT_BITS);
 static u64 boot_gigabytes[1 << TABLE_BITS] __aligned(4096);
 
@@ -138,9 +143,10 @@ static bool prot_is_bad(unsigned prot)
 
 /* Boot ---------------------------------------------------------------------- */
 
-static void process_table_set(phys_t root)
+/* An entry has two doublewords; radix uses the first. */
+static void process_table_set(unsigned pid, phys_t root)
 {
-	entry_store(&process_table[0], PROCESS_RADIX | root);
+	entry_store(&process_table[2 * pid], PROCESS_RADIX | root);
 }
 
 int mmu_init_boot(void)
@@ -151,7 +157,7 @@ int mmu_init_boot(void)
 			prot_to_bits(VM_READ | VM_WRITE | VM_EXEC));
 	*entry_at(boot_root, ROOT_LEVEL, DIRECT_BASE) = cpu_to_be64(
 		PTE_VALID | virt_to_phys(boot_gigabytes) | TABLE_BITS);
-	process_table_set(virt_to_phys(boot_root));
+	process_table_set(0, virt_to_phys(boot_root));
 	if (hcall(H_REGISTER_PROC_TBL, PROC_TBL_FLAGS,
 		  virt_to_phys(process_table), 0, PROC_TBL_SIZE_4K))
 		return -EIO;
@@ -159,6 +165,20 @@ int mmu_init_boot(void)
 }
 
 /* Tables -------------------------------------------------------------------- */
+
+/* Where the addresses that @pt translates begin. */
+static unsigned long va_base(const struct page_table *pt)
+{
+	return pt == &kernel_pt ? DIRECT_BASE : 0;
+}
+
+static bool va_is_ok(const struct page_table *pt, unsigned long va, size_t size)
+{
+	unsigned long offset = va - va_base(pt);
+
+	return IS_ALIGNED(va | size, PAGE_SIZE) && offset <= VA_MASK &&
+	       size <= VA_MASK + 1 - offset;
+}
 
 /*
  * The entry for @va at @level, making the tables on the way if @make. NULL if
@@ -196,6 +216,8 @@ static u64 *leaf_at(struct page_table *pt, unsigned long va, int *level)
 {
 	u64 *table = root_of(pt);
 
+	if (va - va_base(pt) > VA_MASK)
+		return NULL;
 	for (int l = ROOT_LEVEL; l >= 0; l--) {
 		u64 *e = entry_at(table, l, va);
 		u64 v = entry_load(e);
@@ -209,13 +231,6 @@ static u64 *leaf_at(struct page_table *pt, unsigned long va, int *level)
 		table = entry_table(v);
 	}
 	return NULL;
-}
-
-/* Is @va in a quadrant and range that the tree translates? */
-static bool va_is_ok(unsigned long va, size_t size)
-{
-	return IS_ALIGNED(va | size, PAGE_SIZE) && size && va + size - 1 >= va &&
-	       ((va ^ (va + size - 1)) & ~VA_MASK) == 0;
 }
 
 int arch_mmu_init(const struct bootinfo *bi)
@@ -249,7 +264,7 @@ static int leaf_level(unsigned long va, phys_t pa, size_t size)
 int arch_mmu_map(struct page_table *pt, unsigned long va, phys_t pa,
 		 size_t size, unsigned prot)
 {
-	if (!va_is_ok(va, size) || !IS_ALIGNED(pa, PAGE_SIZE) ||
+	if (!va_is_ok(pt, va, size) || !IS_ALIGNED(pa, PAGE_SIZE) ||
 	    prot_is_bad(prot))
 		return -EINVAL;
 	while (size) {
@@ -289,7 +304,7 @@ void arch_mmu_unmap(struct page_table *pt, unsigned long va, size_t size)
 int arch_mmu_protect(struct page_table *pt, unsigned long va, size_t size,
 		     unsigned prot)
 {
-	if (!va_is_ok(va, size) || prot_is_bad(prot))
+	if (!va_is_ok(pt, va, size) || prot_is_bad(prot))
 		return -EINVAL;
 	for (; size; va += PAGE_SIZE, size -= PAGE_SIZE) {
 		int found;
@@ -352,7 +367,7 @@ int arch_mmu_walk(struct page_table *pt,
 {
 	struct walk w = { fn, arg };
 
-	return walk_table(&w, root_of(pt), ROOT_LEVEL, DIRECT_BASE);
+	return walk_table(&w, root_of(pt), ROOT_LEVEL, va_base(pt));
 }
 
 /* Translations -------------------------------------------------------------- */
@@ -369,13 +384,12 @@ int arch_mmu_walk(struct page_table *pt,
 			 "ptesync; isync; .machine pop"                     \
 			 : : "r"(rb), "r"(0UL) : "memory")
 
-/* The boot CPU replaces the tables; others find them replaced. */
+/* The boot CPU replaces the tables; others start with them replaced. */
 void arch_mmu_enable(void)
 {
-	u64 entry = PROCESS_RADIX | kernel_pt.root;
-
-	if (entry_load(&process_table[0]) != entry)
-		process_table_set(kernel_pt.root);
+	process_table_set(0, kernel_pt.root);
+	entry_store(entry_at(boot_root, ROOT_LEVEL, DIRECT_BASE), 0);
+	process_table_set(PID_NOBODY, virt_to_phys(boot_root));
 	tlbie(TLBIE_WHOLE_PID, 2);
 	arch_cpu_serialize();
 }

@@ -9,6 +9,9 @@
 
 struct cpu;
 
+/* The process that runs while the kernel runs for nobody: nothing is mapped. */
+#define PID_NOBODY 1
+
 /* boot.S */
 extern const char secondary_entry[];
 u32 firmware_enter(u32 args, u32 entry);
