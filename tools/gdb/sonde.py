@@ -34,12 +34,7 @@ def entries(head, type_name, member):
 
 
 def where(pc):
-    """'schedule+0x10', or the number."""
-    block = gdb.block_for_pc(pc)
-    while block and not block.function:
-        block = block.superblock
-    if block and block.function:
-        return f'{block.function.name}+{pc - block.start:#x}'
+    """'schedule+16', or the number."""
     text = gdb.execute(f'info symbol {pc:#x}', to_string=True).strip()
     if text.startswith('No symbol'):
         return f'{pc:#x}'
@@ -91,9 +86,10 @@ def live_frames(cpu):
             thread.switch()
             frame = gdb.newest_frame()
             for _ in range(BACKTRACE_MAX):
-                if not frame:
+                if not frame or not frame.pc():
                     break
-                yield frame.pc()
+                if frame.type() != gdb.INLINE_FRAME:
+                    yield frame.pc()
                 frame = frame.older()
             before.switch()
             return
@@ -107,7 +103,7 @@ class Tasks(gdb.Command):
 
     def invoke(self, argument, from_tty):
         wanted = int(argument, 0) if argument else None
-        running = {int(c['current']): c for c in online_cpus()}
+        running = {int(c['thread']): c for c in online_cpus()}
         print(f'{"ID":>5}  {"NAME":16} {"STATE":9} {"CPU":>3}  PC')
         for t in entries(variable('threads'), 'struct thread', 'all'):
             if wanted is not None and int(t['id']) != wanted:
@@ -115,8 +111,11 @@ class Tasks(gdb.Command):
             cpu = running.get(int(t))
             frames = list(live_frames(cpu) if cpu is not None
                           else saved_frames(int(t['ctx']['sp'])))
-            state = 'running' if cpu is not None else \
-                str(t['state']).replace('THREAD_', '').lower()
+            state = str(t['state']).replace('THREAD_', '').lower()
+            if cpu is not None:
+                state = 'running'
+            elif t['preempted'] and state == 'ready':
+                state = 'preempted'
             print(f'{int(t["id"]):5}  {t["name"].string():16} {state:9} '
                   f'{int(t["cpu"]):3}  {where(frames[0]) if frames else "?"}')
             if wanted is not None:
@@ -134,9 +133,9 @@ class Cpus(gdb.Command):
         kinds = gdb.lookup_type('enum trap_kind').fields()
         for c in online_cpus():
             name = '-'
-            if int(c['current']):
-                name = f'{c["current"]["name"].string()}/' \
-                       f'{int(c["current"]["id"])}'
+            if int(c['thread']):
+                name = f'{c["thread"]["name"].string()}/' \
+                       f'{int(c["thread"]["id"])}'
             online = 'online' if c['online'] else 'offline'
             print(f'cpu{int(c["id"])}  hw {int(c["hw_id"])}  {online}  '
                   f'runs {name}  trap depth {int(c["trap_depth"])}')
