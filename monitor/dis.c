@@ -45,18 +45,21 @@ static const struct {
 
 static void print_class(const struct insn *insn)
 {
+	u32 flags = insn->flags;
 	const char *between = "";
 	char where[80];
 
+	if (flags & INSN_CALL)
+		flags &= ~INSN_BRANCH_REL; /* goes without saying */
 	for (size_t i = 0; i < ARRAY_SIZE(flag_names); i++) {
-		if (!(insn->flags & flag_names[i].flag))
+		if (!(flags & flag_names[i].flag))
 			continue;
 		monitor_print("%s%s", between, flag_names[i].name);
 		between = ", ";
 	}
 	if (insn->flags & (INSN_BRANCH_REL | INSN_PC_MEM | INSN_PC_READ)) {
 		symbol_text((unsigned long)insn->target, where, sizeof(where));
-		monitor_print(" %s", where);
+		monitor_print(" -> %s", where);
 	}
 	if (insn->deny)
 		monitor_print("%snot to be probed: it %s", *between ? "; " : "",

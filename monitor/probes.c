@@ -115,8 +115,8 @@ static void probe_remove(struct monitor_probe *p)
 	list_del_init(&p->link);
 	mutex_unlock(&probes_mutex);
 	hits_show();
-	monitor_print("probe %d off %s: %lu hits, %lu missed", p->id, where,
-		      p->kp.nhit, p->kp.nmissed);
+	monitor_print("probe %d off %s: %lu hit%s, %lu missed", p->id, where,
+		      p->kp.nhit, p->kp.nhit == 1 ? "" : "s", p->kp.nmissed);
 	if (p->not_shown)
 		monitor_print(", the last %llu not shown", p->not_shown);
 	monitor_print("\n");
