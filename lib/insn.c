@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * What the instruction layer says in the same words on every machine.
  */
@@ -8,7 +8,7 @@ static const char *const deny_reasons[INSN_DENY_COUNT] = {
 	[INSN_OK] = "may be probed",
 	[INSN_DENY_UNDECODABLE] = "cannot be decoded",
 	[INSN_DENY_TRAP] = "traps by design",
-	[INSN_DENY_SHADOW] = "holds back the trap that would end its step",
+	[INSN_DENY_SHADOW] = "must not be parted from its neighbour by a trap",
 	[INSN_DENY_EXCLUSIVE] = "is part of a load-and-reserve sequence",
 	[INSN_DENY_RETURN] = "returns to another privilege level",
 	[INSN_DENY_SYSCALL] = "enters another privilege level",

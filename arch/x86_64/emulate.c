@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Emulation of what touches the pc, the stack, or the flags that a step would
  * disturb, and of moves that are cheaper to do than to step.
@@ -519,6 +519,12 @@ __noprobe enum insn_emu arch_insn_analyse(const struct insn *insn,
 /* Applying -------------------------------------------------------------------
  */
 
+/* No address: the jump itself faults, not its target (SDM 1 3.3.7.1). */
+static __always_inline bool is_canonical(u64 va)
+{
+	return !(va >> 47) || va >> 47 == 0x1ffff;
+}
+
 static __noprobe int access_memory(struct insn_op *op)
 {
 	if (op->load_size) {
@@ -529,6 +535,10 @@ static __noprobe int access_memory(struct insn_op *op)
 			return -EFAULT;
 		if (op->store_loaded)
 			op->store_value = op->value;
+	}
+	if (op->dest == X86_TO_PC && !is_canonical(op->value)) {
+		op->fault_va = op->value;
+		return -EFAULT;
 	}
 	if (op->store_size) {
 		op->fault_va = op->store_va;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * The x86_64 decoder: bytes -> struct insn, as arch/x86_64/insn.map says.
  *
@@ -449,10 +449,10 @@ static int decode(struct decoder *d)
 	return 0;
 }
 
-int arch_insn_decode(struct insn *insn, const void *buf, size_t avail, u64 pc)
+/* Decodes without looking at what follows. */
+static int decode_alone(struct insn *insn, const u8 *from, size_t avail, u64 pc)
 {
 	struct decoder d = { .insn = insn, .a = &insn->arch };
-	const u8 *from = buf;
 	int error;
 
 	*insn = (struct insn){ .pc = pc };
@@ -467,4 +467,54 @@ int arch_insn_decode(struct insn *insn, const void *buf, size_t avail, u64 pc)
 		insn->len = max(min(d.pos, d.end), 1u);
 	}
 	return error;
+}
+
+/*
+ * ud2 and three letters: the next instruction is for the hypervisor, and all
+ * of it is one.
+ */
+static int join_virt_prefix(struct insn *insn, const u8 *from, size_t avail)
+{
+	static const u8 xen[3] = "xen", kvm[3] = "kvm";
+	struct insn next;
+	int error;
+
+	if (insn->arch.space != X86_0F || insn->arch.opcode != 0x0b ||
+	    insn->len != 2 || avail < 5)
+		return 0;
+	if (__builtin_memcmp(from + 2, xen, 3) &&
+	    __builtin_memcmp(from + 2, kvm, 3))
+		return 0;
+	error = decode_alone(&next, from + 5, avail - 5, insn->pc + 5);
+	insn->len = 5 + next.len;
+	if (insn->len > ARCH_INSN_MAX)
+		error = -EILSEQ;
+	insn->deny = error ? INSN_DENY_UNDECODABLE : INSN_DENY_VIRT;
+	return error;
+}
+
+/*
+ * Nothing may come between sti and hlt: the interrupt that hlt waits for would
+ * be taken before it (SDM 2B STI).
+ */
+static void check_shadow(struct insn *insn, const u8 *from, size_t avail)
+{
+	struct insn next;
+
+	if (!decode_alone(&next, from + insn->len, avail - insn->len, 0) &&
+	    next.flags & INSN_HALT)
+		insn->deny = INSN_DENY_SHADOW;
+}
+
+int arch_insn_decode(struct insn *insn, const void *buf, size_t avail, u64 pc)
+{
+	int error = decode_alone(insn, buf, avail, pc);
+
+	if (error)
+		return error;
+	if (insn->flags & INSN_TRAP)
+		return join_virt_prefix(insn, buf, avail);
+	if (insn->flags & INSN_SHADOW)
+		check_shadow(insn, buf, avail);
+	return 0;
 }

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Relocation: code that does elsewhere what an instruction does at its own
  * address. Most instructions are copied; the pc is in the way of some:
@@ -11,8 +11,9 @@
  *	ret, jmp *x		copied: nothing in them is relative
  *
  * No register and no flag changes that the original would not change, and a
- * fault leaves the registers as the original's fault does. Shadow stacks (CET)
- * would notice the calls; Sonde does not turn them on.
+ * fault leaves the registers as the original's fault does, but for calls of
+ * what is no address: they have pushed by then. Shadow stacks (CET) would
+ * notice the calls; Sonde does not turn them on.
  *
  * Pure: any context.
  */

@@ -5,7 +5,8 @@
 
 decode_O   := build/host/decode
 decode_src := $(addprefix tests/host/decode/,main elf objdump known compare)
-decode_cflags = -std=gnu11 -O2 -g -D__SONDE_HOST__ -Iinclude -I$(decode_O)/$* \
+decode_cflags = -std=gnu11 -O2 -g -D__SONDE_HOST__ -D_GNU_SOURCE -Iinclude \
+	-I$(decode_O)/$* \
 	-Iarch/$* -Wall -Wextra -Wshadow -Werror
 decode_machines := $(patsubst tests/host/decode/%.known,%,\
 	$(wildcard tests/host/decode/*.known))
@@ -31,6 +32,40 @@ $(decode_O)/decode-%: $(decode_O)/%/gen/insn_table.h arch/%/insn.c \
 		arch/%/asm/insn.h tests/host/decode/%.c $(decode_src:%=%.c) \
 		tests/host/decode/referee.h include/arch/insn.h lib/insn.c
 	gcc $(decode_cflags) -o $@ $(filter %.c,$^) -lcapstone -lZydis
+
+# Unit tests, with the sanitizers on.
+insn_test_obj := $(addprefix build/host/,tests/test.o tests/host/main.o \
+	lib/printf.o lib/string.o lib/text.o lib/ubsan.o)
+insn_test_src = lib/insn.c $(wildcard arch/$*/insn.c arch/$*/reloc.c \
+	arch/$*/emulate.c tests/host/decode/t_*_$*.c)
+
+$(decode_O)/insn-test-%: $(decode_O)/%/gen/insn_table.h $(insn_test_obj) force
+	gcc $(decode_cflags) -O1 -fsanitize=address,undefined \
+		-fno-sanitize-recover=all -o $@ $(insn_test_src) \
+		$(insn_test_obj)
+
+# Native execution beside relocated copies and emulation, where the host is of
+# that kind. Without sanitizers: test code gets at any address, their own too.
+native_machine := $(filter x86_64,$(shell uname -m))
+native_obj := $(addprefix $(decode_O)/plain/,tests/test.o tests/host/main.o \
+	lib/printf.o lib/string.o lib/text.o)
+native_src = lib/insn.c $(wildcard arch/$*/insn.c arch/$*/reloc.c \
+	arch/$*/emulate.c) tests/host/decode/native_$*.c
+
+$(decode_O)/plain/%.o: %.c
+	@mkdir -p $(@D)
+	gcc -std=gnu11 -O2 -g -D__SONDE_HOST__ -D_GNU_SOURCE -Iinclude \
+		$(if $(filter lib/%,$<),-include tests/host/rename.h) \
+		-MMD -MP -c -o $@ $<
+-include $(native_obj:.o=.d)
+
+$(decode_O)/native-%: $(decode_O)/%/gen/insn_table.h $(native_obj) force
+	gcc $(decode_cflags) -o $@ $(native_src) $(native_obj)
+
+.PHONY: insn-test
+insn-test: $(decode_machines:%=$(decode_O)/insn-test-%) \
+		$(native_machine:%=$(decode_O)/native-%) ## instructions on the host [TEST=GLOB]
+	@for test in $^; do timeout 300 $$test '$(TEST)' || exit; done
 
 .PRECIOUS: $(decode_O)/%/gen/insn_table.h
 .PHONY: decode-test

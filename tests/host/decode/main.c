@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * decode-MACHINE [-r N] [-s SEED] [-p LINES] [-u] KNOWN FILE...
  *

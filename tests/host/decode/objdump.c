@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * GNU objdump as a referee. It walks a section on its own, so its verdicts come
  * as a stream of lines

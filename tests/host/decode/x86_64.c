@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * x86_64's referees: Zydis and Capstone, and objdump for files. Also the words
  * of x86_64.known, which are those of arch/x86_64/insn.map: a space's name,
