@@ -43,14 +43,17 @@ static const struct {
 	{ INSN_MEM, "memory" },
 };
 
-static void print_class(const struct insn *insn)
+static void print_class(const struct insn *insn, const char *refused)
 {
 	u32 flags = insn->flags;
 	const char *between = "";
 	char where[80];
 
+	/* These go without saying. */
 	if (flags & INSN_CALL)
-		flags &= ~INSN_BRANCH_REL; /* goes without saying */
+		flags &= ~INSN_BRANCH_REL;
+	if (flags & INSN_RET)
+		flags &= ~INSN_INDIRECT;
 	for (size_t i = 0; i < ARRAY_SIZE(flag_names); i++) {
 		if (!(flags & flag_names[i].flag))
 			continue;
@@ -61,35 +64,49 @@ static void print_class(const struct insn *insn)
 		symbol_text((unsigned long)insn->target, where, sizeof(where));
 		monitor_print(" -> %s", where);
 	}
-	if (insn->deny)
-		monitor_print("%snot to be probed: it %s", *between ? "; " : "",
-			      insn_deny_reason(insn->deny));
+	if (refused)
+		monitor_print("%sno probe: %s", *between ? "; " : "", refused);
 	monitor_print("\n");
+}
+
+/* The instruction at @addr without probes, and why not to probe it, or NULL. */
+static int look(unsigned long addr, struct insn *insn, const char **refused)
+{
+	u8 bytes[INSN_MAX_BYTES];
+	struct insn unused;
+	size_t n;
+	int error = -EFAULT;
+
+	*refused = NULL;
+	mutex_lock(&probe_mutex);
+	n = site_read_original(addr, bytes, sizeof(bytes));
+	if (n)
+		error = arch_insn_decode(insn, bytes, n, addr);
+	if (!error && !deny_check(addr, &unused, refused))
+		*refused = NULL;
+	mutex_unlock(&probe_mutex);
+	return error;
 }
 
 /* One line; the length of the instruction, or a negative errno. */
 static int dis_line(unsigned long addr)
 {
-	u8 bytes[INSN_MAX_BYTES];
+	char where[80], hex[INSN_MAX_BYTES * 3 + 1];
+	const char *refused;
 	struct insn insn;
-	char where[80];
-	char hex[INSN_MAX_BYTES * 3 + 1];
-	size_t n = site_read_original(addr, bytes, sizeof(bytes));
 	size_t len = 0;
-	int error;
+	int error = look(addr, &insn, &refused);
 
-	if (!n)
-		return monitor_fail(-EFAULT, "0x%lx is not mapped", addr);
-	error = arch_insn_decode(&insn, bytes, n, addr);
 	if (error)
 		return monitor_fail(error, "0x%lx: %s", addr,
-				    insn_deny_reason(INSN_DENY_UNDECODABLE));
+				    error == -EFAULT ? "is not mapped"
+						     : "is no instruction");
 	for (unsigned i = 0; i < insn.len; i++)
 		len += scnprintf(hex + len, sizeof(hex) - len, "%02x ",
-				 bytes[i]);
+				 insn.bytes[i]);
 	symbol_text(addr, where, sizeof(where));
 	monitor_print("  0x%lx  %-28s %-24s ", addr, where, hex);
-	print_class(&insn);
+	print_class(&insn, refused);
 	return insn.len;
 }
 

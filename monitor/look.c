@@ -86,7 +86,8 @@ void symbol_text(unsigned long addr, char *buf, size_t size)
 {
 	struct symbol sym;
 
-	if (symtab_lookup(addr, &sym))
+	/* A call that does not return may be the last thing in a function. */
+	if (symtab_lookup(addr, &sym) && symtab_lookup(addr - 1, &sym))
 		snprintf(buf, size, "0x%lx", addr);
 	else
 		snprintf(buf, size, "%s+0x%lx", sym.name, addr - sym.addr);

@@ -9,6 +9,7 @@
 #include <kernel/timer.h>
 #include <lib/errno.h>
 #include <lib/string.h>
+#include <lib/text.h>
 #include <probe/kprobe.h>
 #include <probe/patch.h>
 
@@ -186,6 +187,25 @@ TEST(monitor, patch_shows_and_changes_the_mode)
 	expect("patch break; patch", 0, "break");
 	EXPECT_EQ(patch_mode(), PATCH_BREAK);
 	patch_mode_set(mode);
+}
+
+TEST(monitor, dis_shows_instructions_without_probes_and_why_not_to_probe)
+{
+	static char before[PRINTED_MAX / 4];
+
+	if (!capture_begin())
+		return;
+	EXPECT_EQ(monitor_run("dis monitor_target 2"), 0);
+	strscpy(before, printed, sizeof(before));
+	EXPECT_EQ(monitor_run("probe add monitor_target"), 0);
+	printed_len = 0;
+	EXPECT_EQ(monitor_run("dis monitor_target 2"), 0);
+	EXPECT_STREQ(printed, before);
+	EXPECT_EQ(monitor_run("probe del all"), 0);
+	capture_end();
+	expect("dis trap 1", 0, "no probe: a probe hit itself runs");
+	expect("dis 0x10", -EFAULT, "is not mapped");
+	expect("dis trap many", -EINVAL, "usage: dis");
 }
 
 /* Probes ------------------------------------------------------------------- */
