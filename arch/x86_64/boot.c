@@ -88,11 +88,14 @@ static int parse(struct bootinfo *bi, u32 magic, phys_t info)
 static void map_high_ram(struct bootinfo *bi)
 {
 	u32 a = 0x80000001, b, c, d;
-	u64 i;
+	u64 i, ram = bootinfo_ram_size(bi);
 
 	__asm__("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
 	if (!(d & BIT(26))) {
 		bootinfo_clip(bi, BOOT_MAP_SIZE);
+		if (bootinfo_ram_size(bi) < ram)
+			say("sonde: memory above 4 GiB is not used: this CPU "
+			    "has no 1 GiB pages\r\n");
 		return;
 	}
 	for (i = BOOT_MAP_SIZE >> GIB_SHIFT; i < TABLE_SLOTS; i++)
