@@ -52,7 +52,7 @@ srcs := $(arch_c:%=arch/$(ARCH)/%.c) $(arch_S:%=arch/$(ARCH)/%.S)
 srcs += $(patsubst %,boot/%.c,$(boot_c) $(boot_c_$(ARCH)))
 srcs += $(sort $(wildcard kernel/*.c lib/*.c probe/*.c monitor/*.c))
 srcs += $(sort $(wildcard tests/test.c tests/kernel/*.c tests/cases/*.[cS] \
-	tests/cases/$(ARCH)/*.[cS]))
+	tests/cases/$(ARCH)/*.[cS] tests/lib/*.c))
 objs := $(srcs:%=$(B)/%.o)
 insn_table := $(B)/gen/gen/insn_table.h
 

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
 #
 # Host tests: lib/ and boot/ built for the machine that builds, with the
-# sanitizers on, and linked with tests/host/*.c into one program.
+# sanitizers on, and linked with tests/host/*.c and tests/lib/*.c (which the
+# kernel runs too) into one program.
 #	make host-test [TEST=GLOB]
 
 HOST_CC ?= gcc
 host_O := build/host
 # lib/insn.c belongs to the instruction layer, which has its own tests.
 host_src := $(filter-out lib/insn.c tests/host/%insn%, \
-	$(wildcard lib/*.c boot/*.c tests/test.c tests/host/*.c))
+	$(wildcard lib/*.c boot/*.c tests/test.c tests/lib/*.c \
+	tests/host/*.c))
 host_obj := $(host_src:%.c=$(host_O)/%.o)
 host_warnings := -Wall -Wextra -Wshadow -Wundef -Wvla -Wstrict-prototypes \
 	-Wmissing-prototypes -Werror

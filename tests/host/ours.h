@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * lib/string.c and lib/printf.c under the names they have on the host (see
- * rename.h), and a repeatable source of random numbers.
+ * rename.h).
  */
 #ifndef SONDE_TESTS_HOST_OURS_H
 #define SONDE_TESTS_HOST_OURS_H
 
 #include <stdarg.h>
 #include <lib/compiler.h>
+#include "../random.h"
 
 void *sonde_memcpy(void *dst, const void *src, size_t n);
 void *sonde_memmove(void *dst, const void *src, size_t n);
@@ -23,20 +24,5 @@ char *sonde_strrchr(const char *s, int c);
 char *sonde_strstr(const char *s, const char *what);
 int sonde_vsnprintf(char *buf, size_t size, const char *fmt, va_list ap);
 int sonde_snprintf(char *buf, size_t size, const char *fmt, ...);
-
-/* xorshift64*: the same numbers in every run. */
-static inline u64 random_next(u64 *state)
-{
-	*state ^= *state >> 12;
-	*state ^= *state << 25;
-	*state ^= *state >> 27;
-	return *state * 0x2545f4914f6cdd1dULL;
-}
-
-/* 0 .. limit - 1 */
-static inline u64 random_below(u64 *state, u64 limit)
-{
-	return (random_next(state) >> 16) % limit;
-}
 
 #endif

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The small ones of lib/: byteorder.h, hash.h, ubsan.c.
+ * byteorder.h and hash.h: what the bytes in memory are.
  */
-#include <string.h>
 #include "../test.h"
-#include "ours.h"
 #include <lib/byteorder.h>
 #include <lib/hash.h>
-#include <lib/ubsan.h>
 
 TEST(byteorder, loads_and_stores_have_the_stated_order)
 {
@@ -37,40 +34,4 @@ TEST(hash, fnv1a_gives_the_published_values)
 		  0xaf63dc4c8601ec8cULL);
 	EXPECT_EQ(hash_fnv1a64(HASH_FNV1A64_INIT, "foobar", 6),
 		  0x85944171f73967e8ULL);
-}
-
-static struct {
-	const char *kind, *file;
-	u32 line, column;
-} finding;
-
-void ubsan_report(const char *kind, const char *file, u32 line, u32 column)
-{
-	finding.kind = kind;
-	finding.file = file;
-	finding.line = line;
-	finding.column = column;
-}
-
-/* What the compiler passes; see lib/ubsan.c. */
-struct place {
-	const char *file;
-	u32 line, column;
-};
-
-void sonde_ubsan_add_overflow(const struct place *place);
-void sonde_ubsan_nonnull_return_v1(const void *data, const struct place *place);
-
-TEST(ubsan, findings_carry_their_place_in_the_source)
-{
-	struct place place = { "x.c", 12, 3 };
-
-	sonde_ubsan_add_overflow(&place);
-	EXPECT_STREQ(finding.kind, "signed addition overflows");
-	EXPECT_STREQ(finding.file, "x.c");
-	EXPECT_EQ(finding.line, 12);
-	EXPECT_EQ(finding.column, 3);
-	place.line = 13;
-	sonde_ubsan_nonnull_return_v1(NULL, &place);
-	EXPECT_EQ(finding.line, 13);
 }
