@@ -113,4 +113,5 @@ TEST(verdict, a_failure_before_a_skip_counts)
 TEST(verdict, notes_are_diagnostics)
 {
 	test_note("%d things", 3);
+	test_note("in\n%s", "one line");
 }
