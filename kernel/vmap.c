@@ -16,11 +16,11 @@
  * Nobody waits for other CPUs with it held.
  */
 #include <kernel/vm.h>
+#include <arch/cpu.h>
 #include <kernel/frames.h>
 #include <kernel/image.h>
 #include <kernel/lock.h>
 #include <kernel/panic.h>
-#include <kernel/percpu.h>
 #include <kernel/smp.h>
 #include <lib/errno.h>
 #include <lib/string.h>
@@ -151,18 +151,16 @@ static void flush_one_cpu(void *arg)
 }
 
 /*
- * A CPU that comes online after the count started with the tables as they are
- * now, since the count comes after the stores to them.
+ * While there is one CPU only, interrupts may be off. One that comes online after
+ * the look started with the tables as they are now, since the look comes after
+ * the stores to them.
  */
 static void flush_all(unsigned long va, size_t size)
 {
 	struct va_range range = { va, size };
-	unsigned online = 0;
 
 	smp_mb();
-	for_each_cpu(c)
-		online += READ_ONCE(c->online);
-	if (online < 2)
+	if (ARCH_FLUSH_BROADCASTS || smp_online() < 2)
 		arch_mmu_flush_local(va, size);
 	else
 		smp_call_all(flush_one_cpu, &range);

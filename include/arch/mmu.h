@@ -79,7 +79,10 @@ int arch_mmu_walk(struct page_table *pt,
 /* This CPU uses kernel_pt from here on (first switch from the boot tables). */
 void arch_mmu_enable(void);
 
-/* Forgets cached translations on this CPU / on all (ppc64: broadcast tlbie). */
+/*
+ * Forgets cached translations on this CPU; on all if ARCH_FLUSH_BROADCASTS, a
+ * constant of <asm/mmu.h>.
+ */
 void arch_mmu_flush_local(unsigned long va, size_t size);
 
 /*

@@ -381,7 +381,7 @@ TEST(vm, all_cpus_forget_what_was_changed_or_unmapped)
 
 static void use_areas(void *number)
 {
-	for (unsigned i = 0; i < 25; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		size_t pages = 1 + (i + (unsigned long)number) % 5;
 		u64 *p = vm_alloc(pages, RW);
 		u64 *last = p + (pages * PAGE_SIZE / sizeof(*p) - 1);

@@ -9,7 +9,9 @@
 #define VMAP_BASE   0xc008000000000000UL
 #define ALIAS_BASE  0xc00a000000000000UL
 /* pc-relative operands reach 2^33 bytes at most: no place is near by itself. */
-#define NEAR_BASE   VMAP_BASE
+#define NEAR_BASE	      VMAP_BASE
+
+#define ARCH_FLUSH_BROADCASTS 1 /* tlbie */
 
 static inline void *phys_to_virt(phys_t pa)
 {

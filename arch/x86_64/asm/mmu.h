@@ -8,10 +8,12 @@
 
 #include <asm/x86.h>
 
-#define DIRECT_BASE 0xffff888000000000UL
-#define VMAP_BASE   0xffffc90000000000UL
-#define ALIAS_BASE  0xfffffe0000000000UL
-#define NEAR_BASE   0xffffffffa0000000UL
+#define DIRECT_BASE	      0xffff888000000000UL
+#define VMAP_BASE	      0xffffc90000000000UL
+#define ALIAS_BASE	      0xfffffe0000000000UL
+#define NEAR_BASE	      0xffffffffa0000000UL
+
+#define ARCH_FLUSH_BROADCASTS 0 /* INVLPG is local */
 
 static inline void *phys_to_virt(phys_t pa)
 {
