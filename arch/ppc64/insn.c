@@ -140,10 +140,16 @@ static bool pnop_suffix_valid(u32 word)
 	       deny != INSN_DENY_STATE;
 }
 
+/* R (bit 11), which only the types 8LS and MLS of prefixes have. */
+static bool is_pcrel(u32 prefix)
+{
+	return prefix & BIT(20) && !(prefix & BIT(24));
+}
+
 static bool valid_form(unsigned check, u32 word, u32 prefix)
 {
 	u32 rt = FIELD_RT(word), ra = FIELD_RA(word), rb = FIELD_RB(word);
-	bool pcrel = prefix & BIT(20); /* R, bit 11 */
+	bool pcrel = is_pcrel(prefix);
 
 	switch (check) {
 	case CHECK_BO:
@@ -256,8 +262,7 @@ static void operand_flags(struct insn *insn)
 			insn->flags |= INSN_PRIV;
 		break;
 	default:
-		if (insn->arch.prefix & BIT(20) &&
-		    insn->arch.op >= PPC_PREFIXED)
+		if (is_pcrel(insn->arch.prefix))
 			insn->flags |= insn->flags & INSN_MEM ? INSN_PC_MEM
 							      : INSN_PC_READ;
 	}

@@ -31,6 +31,7 @@ class Word(NamedTuple):
     mask: int
     value: int
     reserved: int  # the part of mask that is drawn as /
+    pairs: int  # the part of mask that makes registers even
     fields: tuple  # (name, first bit from the right, width)
 
 
@@ -77,7 +78,7 @@ def parse_word(line, tokens):
     elastic = sum(width is None for _, width, _ in parts)
     if elastic > 1 or (rest == 0) != (elastic == 0) or rest < 0:
         raise MapError(line, f"{' '.join(tokens)}: {rest} bits remain")
-    mask = value = reserved = 0
+    mask = value = reserved = pairs = 0
     fields = []
     for name, width, bits in parts:
         width = width or rest
@@ -85,6 +86,7 @@ def parse_word(line, tokens):
         mask <<= width
         value <<= width
         reserved <<= width
+        pairs <<= width
         if bits is not None:
             if bits > ones:
                 raise MapError(line, f"{bits} needs more than {width} bits")
@@ -93,8 +95,9 @@ def parse_word(line, tokens):
             reserved |= ones if name == "/" else 0
         elif name in PAIRS:
             mask |= 1
+            pairs |= 1
         fields = [(n, s + width, w) for n, s, w in fields] + [(name, 0, width)]
-    return Word(mask, value, reserved, tuple(fields))
+    return Word(mask, value, reserved, pairs, tuple(fields))
 
 
 def parse_access(line, word, words):
@@ -185,7 +188,7 @@ def bucket(rows, shift, bits):
     """For each value of those bits, the rows that can have it."""
     lists = []
     for key in range(1 << bits):
-        probe = Word(((1 << bits) - 1) << shift, key << shift, 0, ())
+        probe = Word(((1 << bits) - 1) << shift, key << shift, 0, 0, ())
         lists.append([r for r in rows if overlap(probe, r.word)])
     return lists
 
@@ -218,8 +221,9 @@ def c_row(row):
 
 
 def c_name(row):
-    words = [row.word, row.prefix or Word(0, 0, 0, ())]
-    numbers = [f"{n:#x}" for w in words for n in (w.mask, w.value, w.reserved)]
+    words = [row.word, row.prefix or Word(0, 0, 0, 0, ())]
+    numbers = [f"{n:#x}" for w in words
+               for n in (w.mask & ~w.pairs, w.value, w.reserved)]
     return f'\t{{ "{row.name}", {", ".join(numbers)} }},'
 
 

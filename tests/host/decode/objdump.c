@@ -20,16 +20,31 @@ struct objdump {
 	char line[512];
 };
 
+static struct objdump *objdump_run(const char *command)
+{
+	struct objdump *dump = calloc(1, sizeof(*dump));
+
+	dump->pipe = popen(command, "r");
+	return dump;
+}
+
 struct objdump *objdump_open(const struct elf_file *elf,
 			     const struct code *code)
 {
-	struct objdump *dump = calloc(1, sizeof(*dump));
 	char command[1024];
 
 	snprintf(command, sizeof(command), "%s -dzw -j '%s' '%s' 2>/dev/null",
 		 machine.objdump, code->section, elf->path);
-	dump->pipe = popen(command, "r");
-	return dump;
+	return objdump_run(command);
+}
+
+struct objdump *objdump_open_raw(const char *path)
+{
+	char command[1024];
+
+	snprintf(command, sizeof(command), "%s -Dzw '%s'", machine.objdump_raw,
+		 path);
+	return objdump_run(command);
 }
 
 /* "48 8d 05 " up to the next tab: how many bytes. */

@@ -62,8 +62,10 @@ struct pattern {
 	u8 referee; /* index; known.c */
 	u8 difference;
 	bool used;
-	/* The rest is the machine's. ppc64: mask and value of first words. */
-	u32 mask, value;
+	/* The rest is the machine's. ppc64: */
+	u8 conditions;
+	u8 ops[192];	 /* a bit per line of the map */
+	u32 mask, value; /* of first words */
 	/* x86_64: */
 	u16 space, prefixes, no_prefixes;
 	u32 key;
@@ -86,6 +88,8 @@ struct machine {
 			      const struct insn *insn, const u8 *bytes);
 	/* objdump's program and options, and what its text says of an insn. */
 	const char *objdump;
+	/* With options for a file of words; NULL: random strings do not fit. */
+	const char *objdump_raw;
 	void (*objdump_class)(const char *text, struct verdict *v);
 };
 
@@ -113,6 +117,8 @@ int elf_open(struct elf_file *elf, const char *path);
 struct objdump;
 struct objdump *objdump_open(const struct elf_file *elf,
 			     const struct code *code);
+/* The same over a whole file of bytes, with machine.objdump_raw. */
+struct objdump *objdump_open_raw(const char *path);
 /* The instruction at @pc; false if objdump has none that begins there. */
 bool objdump_next(struct objdump *dump, u64 pc, struct verdict *v);
 void objdump_close(struct objdump *dump);
