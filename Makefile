@@ -44,10 +44,6 @@ boot_c        := bootinfo
 boot_c_x86_64 := multiboot2 pvh acpi
 boot_c_ppc64  := openfirmware
 
-# Until both machines have them:
-arch_c += $(patsubst arch/$(ARCH)/%.c,%,$(wildcard \
-	arch/$(ARCH)/reloc.c arch/$(ARCH)/emulate.c))
-
 srcs := $(arch_c:%=arch/$(ARCH)/%.c) $(arch_S:%=arch/$(ARCH)/%.S)
 srcs += $(patsubst %,boot/%.c,$(boot_c) $(boot_c_$(ARCH)))
 srcs += $(sort $(wildcard kernel/*.c lib/*.c probe/*.c monitor/*.c))
