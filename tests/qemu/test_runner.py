@@ -141,7 +141,7 @@ def test_icount_runs_must_be_identical(tmp_path):
     differ = (f'f = open({str(counter)!r}, "a"); f.write("x"); f.close(); '
               f'print("n", len(open({str(counter)!r}).read())); '
               f'sys.stdout.write({GOOD!r})')
-    code, out = fake('', X86_OK, '--icount', then=differ)
+    code, out = fake('', X86_OK, '--icount', '--jobs', '1', then=differ)
     assert code == 1 and 'two runs differ, first in line 1' in out, out
     assert '1st: n 1' in out and '2nd: n 2' in out
 
