@@ -19,6 +19,7 @@
 #include <kernel/main.h>
 #include <kernel/panic.h>
 #include <kernel/percpu.h>
+#include <kernel/symtab.h>
 #include <kernel/thread.h>
 #include <kernel/timer.h>
 #include <lib/printf.h>
@@ -38,8 +39,13 @@ static bool stopped[MAX_CPUS];
 static bool print_frame(unsigned long pc, void *arg)
 {
 	unsigned *n = arg;
+	char where[96];
 
-	kprintf("    #%-2u %016lx %pS\n", *n, pc, (void *)pc);
+	if (*n == 0)
+		symtab_text(pc, where, sizeof(where));
+	else
+		symtab_return_text(pc, where, sizeof(where));
+	kprintf("    #%-2u %016lx %s\n", *n, pc, where);
 	return ++*n < BACKTRACE_MAX;
 }
 

@@ -31,16 +31,34 @@ extern const char symtab_image_strings[];
 
 extern const char __image_start[];
 
-/* %pS: symbol+offset. */
-static bool print_symbol(u64 addr, char *buf, size_t size)
+/* The function that holds @at, and how far @addr is from its start. */
+static bool print_as(unsigned long addr, unsigned long at, char *buf,
+		     size_t size)
 {
 	struct symbol sym;
 
-	if (symtab_lookup((unsigned long)addr, &sym) < 0)
+	if (symtab_lookup(at, &sym) < 0)
 		return false;
-	snprintf(buf, size, "%s+0x%lx", sym.name,
-		 (unsigned long)addr - sym.addr);
+	snprintf(buf, size, "%s+0x%lx", sym.name, addr - sym.addr);
 	return true;
+}
+
+void symtab_text(unsigned long addr, char *buf, size_t size)
+{
+	if (!print_as(addr, addr, buf, size))
+		snprintf(buf, size, "0x%lx", addr);
+}
+
+void symtab_return_text(unsigned long addr, char *buf, size_t size)
+{
+	if (!print_as(addr, addr - 1, buf, size))
+		snprintf(buf, size, "0x%lx", addr);
+}
+
+/* %pS: symbol+offset. */
+static bool print_symbol(u64 addr, char *buf, size_t size)
+{
+	return print_as((unsigned long)addr, (unsigned long)addr, buf, size);
 }
 
 void symtab_init(void)

@@ -61,7 +61,7 @@ static void print_class(const struct insn *insn, const char *refused)
 		between = ", ";
 	}
 	if (insn->flags & (INSN_BRANCH_REL | INSN_PC_MEM | INSN_PC_READ)) {
-		symbol_text((unsigned long)insn->target, where, sizeof(where));
+		symtab_text((unsigned long)insn->target, where, sizeof(where));
 		monitor_print(" -> %s", where);
 	}
 	if (refused)
@@ -104,7 +104,7 @@ static int dis_line(unsigned long addr)
 	for (unsigned i = 0; i < insn.len; i++)
 		len += scnprintf(hex + len, sizeof(hex) - len, "%02x ",
 				 insn.bytes[i]);
-	symbol_text(addr, where, sizeof(where));
+	symtab_text(addr, where, sizeof(where));
 	monitor_print("  0x%lx  %-28s %-24s ", addr, where, hex);
 	print_class(&insn, refused);
 	return insn.len;

@@ -101,7 +101,7 @@ static void print_hit(u64 armed)
 	monitor_print("  First argument: %lu (nanoseconds). Called from:\n",
 		      regs_get_kernel_argument(&hit.regs, 0));
 	for (unsigned i = 0; i < hit.callers; i++) {
-		symbol_text(hit.caller[i], where, sizeof(where));
+		symtab_return_text(hit.caller[i], where, sizeof(where));
 		monitor_print("    %s\n", where);
 	}
 }

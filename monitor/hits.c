@@ -138,14 +138,14 @@ static void print_hit(const struct hit *hit)
 			n += scnprintf(args + n, sizeof(args) - n, " 0x%lx",
 				       hit->arg[i]);
 	}
-	symbol_text(hit->pc, where, sizeof(where));
+	symtab_text(hit->pc, where, sizeof(where));
 	monitor_print("[%3llu.%06llu] cpu%u %s/%d  probe %d %s%s\n",
 		      us / 1000000, us % 1000000, hit->cpu, hit->thread_name,
 		      hit->thread, hit->probe, where, args);
 	if (hit->full)
 		registers_print(&hit->regs);
 	for (unsigned i = 0; i < hit->callers; i++) {
-		symbol_text(hit->caller[i], where, sizeof(where));
+		symtab_return_text(hit->caller[i], where, sizeof(where));
 		monitor_print("    <- %s\n", where);
 	}
 }

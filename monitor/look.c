@@ -82,17 +82,6 @@ int monitor_address(const char *text, unsigned long *addr)
 	return 0;
 }
 
-void symbol_text(unsigned long addr, char *buf, size_t size)
-{
-	struct symbol sym;
-
-	/* A call that does not return may be the last thing in a function. */
-	if (symtab_lookup(addr, &sym) && symtab_lookup(addr - 1, &sym))
-		snprintf(buf, size, "0x%lx", addr);
-	else
-		snprintf(buf, size, "%s+0x%lx", sym.name, addr - sym.addr);
-}
-
 /* sym ---------------------------------------------------------------------- */
 
 #define SYM_SHOW_MAX 100
@@ -288,7 +277,7 @@ static int cmd_bt(const struct monitor_call *call)
 	for (unsigned i = 0; i < bt.n; i++) {
 		char where[80];
 
-		symbol_text(bt.pc[i], where, sizeof(where));
+		symtab_return_text(bt.pc[i], where, sizeof(where));
 		monitor_print("  %s\n", where);
 	}
 	return 0;

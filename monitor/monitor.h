@@ -40,8 +40,6 @@ int __must_check monitor_address(const char *text, unsigned long *addr);
 /* Says why @text names no address or too many; returns @error. */
 int monitor_symbol_fail(const char *text, int error);
 
-/* Symbol and offset of @addr, "schedule+0x10", or the number. */
-void symbol_text(unsigned long addr, char *buf, size_t size);
 
 /* probes.c ----------------------------------------------------------------- */
 

@@ -58,7 +58,7 @@ static void probe_added(struct monitor_probe *p)
 	mutex_lock(&probes_mutex);
 	list_add_tail(&p->link, &probes);
 	mutex_unlock(&probes_mutex);
-	symbol_text(p->kp.addr, where, sizeof(where));
+	symtab_text(p->kp.addr, where, sizeof(where));
 	monitor_print("probe %d on %s at 0x%lx\n", p->id, where, p->kp.addr);
 }
 
@@ -109,7 +109,7 @@ static void probe_remove(struct monitor_probe *p)
 {
 	char where[80];
 
-	symbol_text(p->kp.addr, where, sizeof(where));
+	symtab_text(p->kp.addr, where, sizeof(where));
 	unregister_kprobe(&p->kp);
 	mutex_lock(&probes_mutex);
 	list_del_init(&p->link);
@@ -178,7 +178,7 @@ static bool list_line(struct kprobe *kp, void *arg)
 	if ((*n)++ == 0)
 		monitor_print("%3s  %-18s  %-28s %-8s %10s %8s\n", "ID",
 			      "ADDRESS", "SYMBOL", "STATE", "HITS", "MISSED");
-	symbol_text(kp->addr, where, sizeof(where));
+	symtab_text(kp->addr, where, sizeof(where));
 	monitor_print("%3s  0x%016lx  %-28s %-8s %10lu %8lu\n", id, kp->addr,
 		      where,
 		      kp->flags & KPROBE_FLAG_DISABLED ? "disabled" : "break",

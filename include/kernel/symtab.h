@@ -26,6 +26,13 @@ void symtab_init(void);
 int symtab_lookup(unsigned long addr, struct symbol *sym);
 
 /*
+ * "name+0x12" for people; "0x..." outside functions. A return address names the
+ * call before it: where that does not return, the address is behind the caller.
+ */
+void symtab_text(unsigned long addr, char *buf, size_t size);
+void symtab_return_text(unsigned long addr, char *buf, size_t size);
+
+/*
  * The function called @name ("name" or "file.c:name"). -ENOENT if there is
  * none; -EADDRNOTAVAIL if there are several: symtab_next_named() lists them.
  */

@@ -136,3 +136,17 @@ TEST(symtab, an_entry_stays_inside_its_function)
 		if (sym.size)
 			EXPECT_LT(symbol_entry(&sym), sym.addr + sym.size);
 }
+
+TEST(symtab, a_return_address_behind_a_function_names_the_function)
+{
+	struct symbol sym;
+	char text[80];
+
+	ASSERT_EQ(symtab_find("symtab_case.constprop.7", &sym), 0);
+	symtab_return_text(sym.addr + sym.size, text, sizeof(text));
+	EXPECT_TRUE(!strncmp(text, "symtab_case.constprop.7+0x", 26));
+	symtab_text(sym.addr, text, sizeof(text));
+	EXPECT_STREQ(text, "symtab_case.constprop.7+0x0");
+	symtab_text(0x10, text, sizeof(text));
+	EXPECT_STREQ(text, "0x10");
+}
