@@ -11,5 +11,6 @@
 #define ARCH_TEXT_ATOM	    4
 #define ARCH_PATCH_MAX	    8
 #define ARCH_TEXT_SITE_SIZE 8
+#define ARCH_TEXT_SITE_PATCH 4 /* of it: the li */
 
 #endif

@@ -7,5 +7,6 @@
 #define ARCH_PATCH_MAX	    15 /* longest instruction (SDM 2A 2.3.11) */
 
 #define ARCH_TEXT_SITE_SIZE 6 /* mov $imm32, %eax; ret */
+#define ARCH_TEXT_SITE_PATCH 5 /* of it: the mov */
 
 #endif

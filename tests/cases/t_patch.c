@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Text patching, under the eyes of all CPUs.
+ *
+ * patch_area is a function made of many sites; site i returns the value in its
+ * instruction. A patcher gives all sites a new value again and again, while one
+ * caller per CPU calls them all the time and checks that each answer is
+ * the value of before or of after: a third value is a torn or mixed
+ * instruction, an old one after text_patch() returned is stale, and what is in
+ * memory at the end must be what was written last.
+ */
+#include <arch/text.h>
+#include <kernel/percpu.h>
+#include <kernel/smp.h>
+#include <kernel/thread.h>
+#include <lib/errno.h>
+#include <lib/string.h>
+#include <probe/patch.h>
+#include <tests/cases/patch_area.h>
+#include <tests/test.h>
+
+#define VALUES 30000 /* what a site can hold on both machines */
+
+static struct text_patch patches[PATCH_SITES];
+
+/* Site values are (round + site) % VALUES; rounds published around a patch. */
+static unsigned round_begun, round_done;
+static bool stop;
+static unsigned long calls[MAX_CPUS], wrong[MAX_CPUS];
+
+static unsigned value_of(unsigned round, unsigned site)
+{
+	return (round + site) % VALUES;
+}
+
+static unsigned call_site(unsigned site)
+{
+	unsigned long at =
+		(unsigned long)patch_area + site * ARCH_TEXT_SITE_SIZE;
+
+	return ((unsigned (*)(void))at)();
+}
+
+static void site_resume(const struct text_patch *p, struct pt_regs *regs)
+{
+	arch_text_site_resume(p->bytes, regs);
+}
+
+static void prepare(unsigned round)
+{
+	u8 code[ARCH_TEXT_SITE_SIZE];
+
+	for (unsigned i = 0; i < PATCH_SITES; i++) {
+		arch_text_site_code(code, value_of(round, i));
+		patches[i].addr =
+			(unsigned long)patch_area + i * ARCH_TEXT_SITE_SIZE;
+		patches[i].len = ARCH_TEXT_SITE_PATCH;
+		patches[i].resume = site_resume;
+		memcpy(patches[i].bytes, code, ARCH_TEXT_SITE_PATCH);
+	}
+}
+
+static void caller(void *arg)
+{
+	unsigned me = (unsigned)(unsigned long)arg, site = me * 97;
+
+	while (!READ_ONCE(stop)) {
+		/* Pairs with the stores in patch_round(). */
+		unsigned low = load_acquire(&round_done);
+		unsigned got = call_site(site % PATCH_SITES);
+		unsigned high = load_acquire(&round_begun);
+		unsigned ahead = (got + 2 * VALUES -
+				  value_of(low, site % PATCH_SITES)) % VALUES;
+
+		if (ahead > high - low)
+			wrong[me]++;
+		calls[me]++;
+		site += 7;
+	}
+}
+
+static void patch_round(unsigned round, enum patch_mode mode)
+{
+	prepare(round);
+	store_release(&round_begun, round);
+	EXPECT_EQ(text_patch_mode(patches, PATCH_SITES, mode), 0);
+	store_release(&round_done, round);
+}
+
+static void run_rounds(enum patch_mode mode, unsigned rounds)
+{
+	struct thread *callers[MAX_CPUS];
+	unsigned long total = 0, bad = 0;
+
+	stop = false;
+	memset(calls, 0, sizeof(calls));
+	memset(wrong, 0, sizeof(wrong));
+	patch_round(0, mode);
+	round_done = 0;
+	for (unsigned i = 0; i < cpu_count; i++) {
+		callers[i] = thread_create_on("caller", BIT(i), caller,
+					      (void *)(unsigned long)i);
+		ASSERT_TRUE(callers[i]);
+	}
+	for (unsigned r = 1; r <= rounds; r++)
+		patch_round(r, mode);
+	for (unsigned i = 0; i < PATCH_SITES; i++)
+		EXPECT_EQ(call_site(i), value_of(rounds, i));
+	WRITE_ONCE(stop, true);
+	for (unsigned i = 0; i < cpu_count; i++) {
+		thread_join(callers[i]);
+		EXPECT_GT(calls[i], 0);
+		total += calls[i];
+		bad += wrong[i];
+	}
+	EXPECT_EQ(bad, 0);
+	patch_round(rounds, mode);
+	prepare(0);
+	for (unsigned i = 0; i < PATCH_SITES; i++)
+		arch_text_site_code(patches[i].bytes, 0);
+	EXPECT_EQ(text_patch(patches, PATCH_SITES), 0);
+	(void)total;
+}
+
+TEST(patch, half_a_million_changes_by_break_are_never_torn_stale_or_lost)
+{
+	run_rounds(PATCH_BREAK, 20);
+}
+
+TEST(patch, half_a_million_changes_by_stop_are_never_torn_stale_or_lost)
+{
+	run_rounds(PATCH_STOP, 20);
+}
+
+TEST(patch, wrong_requests_are_refused_and_change_nothing)
+{
+	static struct text_patch p[2];
+	u8 before[ARCH_TEXT_SITE_SIZE];
+
+	memcpy(before, patch_area, sizeof(before));
+	prepare(5);
+	p[0] = patches[1];
+	p[1] = patches[0];
+	EXPECT_EQ(text_patch(p, 2), -EINVAL); /* not ascending */
+	p[1] = p[0];
+	EXPECT_EQ(text_patch(p, 2), -EINVAL); /* the same twice */
+	p[0].len = 0;
+	EXPECT_EQ(text_patch(p, 1), -EINVAL);
+	p[0].len = ARCH_PATCH_MAX + ARCH_BREAK_SIZE;
+	EXPECT_EQ(text_patch(p, 1), -EINVAL);
+	p[0] = patches[0];
+	p[0].addr = (unsigned long)&p; /* data */
+	EXPECT_EQ(text_patch(p, 1), -EINVAL);
+	p[0].addr = 0;
+	EXPECT_EQ(text_patch(p, 1), -EINVAL);
+	EXPECT_MEMEQ(before, patch_area, sizeof(before));
+}
+
+TEST(patch, a_long_change_without_resume_needs_stop_mode)
+{
+	prepare(0);
+	if (patches[0].len <= ARCH_TEXT_ATOM)
+		SKIP("a site changes in one store on this machine");
+	patches[0].resume = NULL;
+	for (unsigned i = 0; i < ARCH_TEXT_SITE_PATCH; i++)
+		patches[0].bytes[i] = patch_area[i];
+	EXPECT_EQ(text_patch_mode(patches, 1, PATCH_BREAK), -EINVAL);
+	EXPECT_EQ(text_patch_mode(patches, 1, PATCH_STOP), 0);
+}
+
+TEST(patch, modes_have_names)
+{
+	enum patch_mode before = patch_mode();
+
+	EXPECT_EQ(patch_mode_parse("stop"), 0);
+	EXPECT_EQ(patch_mode(), PATCH_STOP);
+	EXPECT_EQ(patch_mode_parse("break"), 0);
+	EXPECT_EQ(patch_mode(), PATCH_BREAK);
+	EXPECT_EQ(patch_mode_parse("perhaps"), -EINVAL);
+	EXPECT_EQ(patch_mode(), PATCH_BREAK);
+	patch_mode_set(before);
+}
+
+TEST(patch, batches_are_counted)
+{
+	struct patch_stats before, after;
+
+	prepare(0);
+	for (unsigned i = 0; i < 3; i++)
+		memcpy(patches[i].bytes, (const void *)patches[i].addr,
+		       patches[i].len);
+	patch_stats_get(&before);
+	EXPECT_EQ(text_patch(patches, 3), 0);
+	patch_stats_get(&after);
+	EXPECT_EQ(after.patches, before.patches + 3);
+	EXPECT_EQ(after.batches, before.batches + 1);
+}
