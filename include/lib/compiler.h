@@ -8,6 +8,9 @@
 
 #include <lib/types.h>
 
+/* Tables, aligned by hand. */
+/* clang-format off */
+
 #define __must_check	__attribute__((warn_unused_result))
 #define __noinline	__attribute__((noinline))
 #undef __always_inline /* libc has one too, on the host */
@@ -64,5 +67,7 @@
 
 #define STRINGIFY_(x) #x
 #define STRINGIFY(x)  STRINGIFY_(x)
+
+/* clang-format on */
 
 #endif

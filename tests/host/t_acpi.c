@@ -112,6 +112,35 @@ TEST(acpi, the_rsdp_is_found_in_the_extended_bios_data_area)
 	fake_memory_free(mem);
 }
 
+TEST(acpi, a_new_rsdp_found_by_search_leads_to_the_xsdt)
+{
+	struct fake_memory *mem = fake_memory_load(uefi.file);
+	struct bootinfo *bi = fresh(&uefi, mem);
+	u8 rsdp[36];
+
+	memcpy(rsdp, bi->rsdp, sizeof(rsdp));
+	fake_memory_add(mem, 0xe4560, rsdp, sizeof(rsdp));
+	bi = bootinfo_fresh();
+	EXPECT_EQ(acpi_parse(bi, &mem->reader), 0);
+	EXPECT_EQ(bi->rsdp_size, 36);
+	check_machine(bi);
+	fake_memory_free(mem);
+}
+
+TEST(acpi, an_rsdp_without_root_table_is_refused)
+{
+	struct fake_memory *mem = fake_memory_new();
+	struct bootinfo *bi = bootinfo_fresh();
+
+	memcpy(bi->rsdp, "RSD PTR ", 8);
+	for (size_t i = 0; i < 8; i++)
+		bi->rsdp[8] -= bi->rsdp[i];
+	bi->rsdp_size = 20;
+	EXPECT_EQ(acpi_parse(bi, &mem->reader), -EINVAL);
+	EXPECT_STREQ(bi->error, "acpi: the RSDP names no root table");
+	fake_memory_free(mem);
+}
+
 TEST(acpi, any_changed_byte_without_checksum_is_refused)
 {
 	const phys_t tables[] = { bios.root, bios.madt };
@@ -373,4 +402,29 @@ TEST(acpi, more_ioapics_than_fit_are_refused)
 	}
 	EXPECT_EQ(parse_entries(bi, entries, sizeof(entries)), -ENOSPC);
 	EXPECT_STREQ(bi->error, "acpi: more than 8 I/O APICs");
+}
+
+TEST(acpi, more_overrides_than_fit_are_refused)
+{
+	struct bootinfo *bi = bootinfo_fresh();
+	u8 entries[10 * 25] = { 0 };
+
+	for (size_t at = 0; at < sizeof(entries); at += 10) {
+		entries[at] = 2;
+		entries[at + 1] = 10;
+	}
+	EXPECT_EQ(parse_entries(bi, entries, sizeof(entries)), -ENOSPC);
+	EXPECT_STREQ(bi->error, "acpi: more than 24 interrupt overrides");
+}
+
+TEST(acpi, two_cpus_with_one_id_are_refused)
+{
+	static const u8 entries[] = {
+		0, 8, 0, 7, 1, 0, 0, 0, /* */
+		0, 8, 1, 7, 1, 0, 0, 0,
+	};
+	struct bootinfo *bi = bootinfo_fresh();
+
+	EXPECT_EQ(parse_entries(bi, entries, sizeof(entries)), -EINVAL);
+	EXPECT_STREQ(bi->error, "cpus: two have the id 7");
 }

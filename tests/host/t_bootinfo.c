@@ -178,7 +178,17 @@ TEST(bootinfo, ram_is_summed_without_what_is_taken)
 	EXPECT_EQ(bootinfo_add(bi, 0x100000, 0x900000, BOOTINFO_RAM), 0);
 	EXPECT_EQ(bootinfo_add(bi, 0x200000, 0x100000, BOOTINFO_IMAGE), 0);
 	EXPECT_EQ(bootinfo_ram_size(bi), 0x800000);
-	EXPECT_STREQ(bootinfo_memory_name(BOOTINFO_NVS), "ACPI NVS");
+}
+
+TEST(bootinfo, every_type_of_memory_has_its_own_name)
+{
+	for (int a = BOOTINFO_RAM; a <= BOOTINFO_BAD; a++) {
+		const char *name = bootinfo_memory_name(a);
+
+		EXPECT_TRUE(strcmp(name, "unknown"));
+		for (int b = BOOTINFO_RAM; b < a; b++)
+			EXPECT_TRUE(strcmp(name, bootinfo_memory_name(b)));
+	}
 }
 
 TEST(bootinfo, two_cpus_with_one_id_are_refused)
