@@ -266,12 +266,14 @@ TEST(vm, without_frames_there_is_no_area_and_nothing_stays)
 {
 	size_t used = vm_pages_used();
 	struct hoard *all = hoard_take(), *one = all;
+	size_t some = 1UL << one->order;
 	void *none = vm_alloc(1, RW), *part;
 
 	/* With some frames, but not enough of them. */
-	all = all->next;
+	all = one->next;
 	frame_free(virt_to_phys(one), one->order);
-	part = vm_alloc((1UL << one->order) + 1, RW);
+	part = vm_alloc(some + 1, RW);
+	EXPECT_EQ(frames_free(), some);
 	hoard_free(all);
 	EXPECT_EQ(none, NULL);
 	EXPECT_EQ(part, NULL);
