@@ -11,8 +11,8 @@
  *			         ^tail    ^head
  *			    reader frees   writer publishes
  *
- * How many hits are shown in a second is bounded per probe, and the bound is
- * looked at first: a probe that is hit a million times costs little and does not
+ * How many hits are shown in a second is bounded, per probe and for all, and the
+ * bounds are looked at first: a probe that is hit a million times costs little and does not
  * push the records of another one out. The hits of the thread that prints are
  * counted and not shown, or each would cause the next.
  */
@@ -53,6 +53,7 @@ struct hit_ring {
 
 static struct hit_ring *rings[MAX_CPUS];
 static struct thread *show_thread;
+static int budget; /* hits of all probes that will be shown this second */
 
 /* The writer --------------------------------------------------------------- */
 
@@ -83,13 +84,19 @@ static void fill(struct hit *hit, const struct monitor_probe *p,
 	hit->regs = *regs;
 }
 
+/* Takes one off *@left if it is not used up. */
+static bool spend(int *left)
+{
+	return READ_ONCE(*left) > 0 &&
+	       __atomic_fetch_sub(left, 1, __ATOMIC_RELAXED) > 0;
+}
+
 int hit_record(struct kprobe *kp, struct pt_regs *regs)
 {
 	struct monitor_probe *p = container_of(kp, struct monitor_probe, kp);
 	struct hit_ring *ring = rings[smp_processor_id()];
 
-	if (current == show_thread || READ_ONCE(p->budget) <= 0 ||
-	    __atomic_fetch_sub(&p->budget, 1, __ATOMIC_RELAXED) <= 0 ||
+	if (current == show_thread || !spend(&p->budget) || !spend(&budget) ||
 	    /* Pairs with the release in hits_show(): the record is free. */
 	    ring->head - load_acquire(&ring->tail) == RING_HITS) {
 		__atomic_fetch_add(&p->not_shown, 1, __ATOMIC_RELAXED);
@@ -193,7 +200,14 @@ void hits_show(void)
 
 /* The thread --------------------------------------------------------------- */
 
-#define SHOW_EVERY (20 * NSEC_PER_MSEC)
+#define SHOW_EVERY	 (20 * NSEC_PER_MSEC)
+#define SHOWN_PER_SECOND 40 /* of all probes */
+
+static void refill(void)
+{
+	__atomic_store_n(&budget, SHOWN_PER_SECOND, __ATOMIC_RELAXED);
+	probes_refill();
+}
 
 static struct wait_queue show_queue = WAIT_QUEUE(show_queue);
 static bool show_stop;
@@ -210,7 +224,7 @@ static void show_loop(void *arg __unused)
 		if (clock_ns() - refilled < NSEC_PER_SEC)
 			continue;
 		refilled = clock_ns();
-		probes_refill();
+		refill();
 	}
 }
 
@@ -232,6 +246,7 @@ int hits_open(void)
 			goto out_free;
 	}
 	show_stop = false;
+	budget = SHOWN_PER_SECOND;
 	show_thread = thread_create("monitor-hits", show_loop, NULL);
 	if (!show_thread)
 		goto out_free;

@@ -40,7 +40,6 @@ int __must_check monitor_address(const char *text, unsigned long *addr);
 /* Says why @text names no address or too many; returns @error. */
 int monitor_symbol_fail(const char *text, int error);
 
-
 /* probes.c ----------------------------------------------------------------- */
 
 /* A probe placed from the console. */
@@ -50,6 +49,7 @@ struct monitor_probe {
 	int id;
 	bool full;	 /* show all registers */
 	char symbol[64]; /* as typed; "" if a number was */
+	char where[80];	 /* name and offset of kp.addr */
 	int budget;	 /* hits that will still be shown this second */
 	u64 not_shown;	 /* hits since then that were not */
 };

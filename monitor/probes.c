@@ -53,13 +53,11 @@ static int next_id(void)
 
 static void probe_added(struct monitor_probe *p)
 {
-	char where[80];
-
+	symtab_text(p->kp.addr, p->where, sizeof(p->where));
 	mutex_lock(&probes_mutex);
 	list_add_tail(&p->link, &probes);
 	mutex_unlock(&probes_mutex);
-	symtab_text(p->kp.addr, where, sizeof(where));
-	monitor_print("probe %d on %s at 0x%lx\n", p->id, where, p->kp.addr);
+	monitor_print("probe %d on %s at 0x%lx\n", p->id, p->where, p->kp.addr);
 }
 
 static int cmd_probe_add(const struct monitor_call *call)
@@ -104,31 +102,44 @@ MONITOR_COMMAND("probe add", "SYM[+OFF]|ADDR [full]",
 
 /* Removing ----------------------------------------------------------------- */
 
-/* Takes @p off the list; all it saw is on the screen afterwards. */
-static void probe_remove(struct monitor_probe *p)
+static void unregister_all(struct list_head *gone, unsigned n)
 {
-	char where[80];
+	struct kprobe **batch = kcalloc(n, sizeof(*batch));
+	struct monitor_probe *p;
+	unsigned i = 0;
 
-	symtab_text(p->kp.addr, where, sizeof(where));
-	unregister_kprobe(&p->kp);
-	mutex_lock(&probes_mutex);
-	list_del_init(&p->link);
-	mutex_unlock(&probes_mutex);
-	hits_show();
-	monitor_print("probe %d off %s: %lu hit%s, %lu missed", p->id, where,
+	list_for_each_entry(p, gone, link) {
+		if (batch)
+			batch[i++] = &p->kp;
+		else
+			unregister_kprobe(&p->kp);
+	}
+	if (batch)
+		unregister_kprobes(batch, n);
+	kfree(batch);
+}
+
+static void probe_gone(struct monitor_probe *p)
+{
+	monitor_print("probe %d off %s: %lu hit%s, %lu missed", p->id, p->where,
 		      p->kp.nhit, p->kp.nhit == 1 ? "" : "s", p->kp.nmissed);
 	if (p->not_shown)
 		monitor_print(", the last %llu not shown", p->not_shown);
 	monitor_print("\n");
+	list_del_init(&p->link);
 	hits_close();
 	kfree(p);
 }
 
-void probes_close(void)
+/* Removes what is on @gone; all they saw is on the screen afterwards. */
+static void probes_remove(struct list_head *gone, unsigned n)
 {
-	while (!list_empty(&probes))
-		probe_remove(
-			list_first_entry(&probes, struct monitor_probe, link));
+	struct monitor_probe *p, *next;
+
+	unregister_all(gone, n);
+	hits_show();
+	list_for_each_entry_safe(p, next, gone, link)
+		probe_gone(p);
 }
 
 static bool probe_matches(const struct monitor_probe *p, const char *text)
@@ -141,21 +152,43 @@ static bool probe_matches(const struct monitor_probe *p, const char *text)
 	return !strcmp(p->symbol, text);
 }
 
-static int cmd_probe_del(const struct monitor_call *call)
+/* Moves the probes that @text means from the list to @gone; how many. */
+static unsigned probes_take(const char *text, struct list_head *gone)
 {
-	const char *what = call->argv[0];
-	bool all = !strcmp(what, "all");
+	bool all = !strcmp(text, "all");
 	struct monitor_probe *p, *next;
 	unsigned n = 0;
 
-	/* Only this thread changes the list, so it may be read without. */
+	mutex_lock(&probes_mutex);
 	list_for_each_entry_safe(p, next, &probes, link) {
-		if (!all && !probe_matches(p, what))
+		if (!all && !probe_matches(p, text))
 			continue;
-		probe_remove(p);
+		list_del_init(&p->link);
+		list_add_tail(&p->link, gone);
 		n++;
 	}
-	if (!n && !all)
+	mutex_unlock(&probes_mutex);
+	return n;
+}
+
+void probes_close(void)
+{
+	LIST_HEAD(gone);
+	unsigned n = probes_take("all", &gone);
+
+	if (n)
+		probes_remove(&gone, n);
+}
+
+static int cmd_probe_del(const struct monitor_call *call)
+{
+	const char *what = call->argv[0];
+	LIST_HEAD(gone);
+	unsigned n = probes_take(what, &gone);
+
+	if (n)
+		probes_remove(&gone, n);
+	else if (strcmp(what, "all"))
 		return monitor_fail(-ENOENT,
 				    "no probe '%s'; 'probe list' lists them",
 				    what);
@@ -200,23 +233,30 @@ MONITOR_COMMAND("probe list", "", "all probes, their hits and misses",
 
 /* Rate --------------------------------------------------------------------- */
 
+/* Probes whose hits were not shown are named, up to so many. */
+#define NAMED_MAX 4
+
 void probes_refill(void)
 {
 	struct monitor_probe *p;
+	unsigned probes_named = 0;
+	u64 others = 0;
 
+	terminal_interrupt_begin();
 	mutex_lock(&probes_mutex);
 	list_for_each_entry(p, &probes, link) {
 		u64 n = __atomic_exchange_n(&p->not_shown, 0, __ATOMIC_RELAXED);
 
-		if (n) {
-			terminal_interrupt_begin();
-			monitor_print("probe %d: %llu hits not shown (%d a"
-				      " second are)\n",
-				      p->id, n, SHOWN_PER_SECOND);
-			terminal_interrupt_end();
-		}
 		__atomic_store_n(&p->budget, SHOWN_PER_SECOND,
 				 __ATOMIC_RELAXED);
+		if (n && probes_named++ < NAMED_MAX)
+			monitor_print("probe %d: %llu hits not shown\n", p->id,
+				      n);
+		else
+			others += n;
 	}
+	if (others)
+		monitor_print("other probes: %llu hits not shown\n", others);
 	mutex_unlock(&probes_mutex);
+	terminal_interrupt_end();
 }
