@@ -17,8 +17,6 @@ STATIC_ASSERT(offsetof(struct cpu, mce_sp) == CPU_MCE_SP);
 struct cpu cpus[MAX_CPUS];
 unsigned cpu_count = 1;
 
-#define TRAP_STACK_SIZE 8192
-
 static struct trap_stacks {
 	u8 trap[TRAP_STACK_SIZE];
 	u8 nmi[TRAP_STACK_SIZE];

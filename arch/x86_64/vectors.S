@@ -14,7 +14,6 @@
  */
 #include <frame.h>
 #include <asm/x86.h>
-#include <asm/trap.h>
 #include <kernel/percpu.h>
 
 	.section .text.noprobe, "ax"
@@ -137,7 +136,7 @@ FUNC(vec_nmi)
 	mov	56(%rsp), %rcx
 	cmp	%rax, %rcx
 	ja	2f
-	lea	-NMI_STACK_SIZE(%rax), %rdx
+	lea	-TRAP_STACK_SIZE(%rax), %rdx
 	cmp	%rdx, %rcx
 	jbe	2f
 	mov	%rcx, %rax

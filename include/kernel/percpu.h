@@ -12,6 +12,9 @@
 
 #define MAX_CPUS 16
 
+/* Each of the stacks whose tops are trap_sp, nmi_sp and mce_sp. */
+#define TRAP_STACK_SIZE 8192
+
 /* Offsets of what vectors.S and <asm/cpu.h> touch; asserted in percpu.c. */
 #define CPU_SELF    0
 #define CPU_CURRENT 8

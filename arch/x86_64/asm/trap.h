@@ -10,9 +10,6 @@
 #define IST_DF	2
 #define IST_MC	3
 
-/* Below cpu->nmi_sp. */
-#define NMI_STACK_SIZE 8192
-
 #ifndef __ASSEMBLY__
 #include <lib/compiler.h>
 
