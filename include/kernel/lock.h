@@ -33,8 +33,7 @@ enum lock_rank {
 };
 
 struct spinlock {
-	u32 next;  /* ticket to hand out */
-	u32 owner; /* ticket being served */
+	u32 taken; /* 1 while somebody holds it */
 	const char *name;
 	u8 rank;
 	int cpu; /* holder, -1 if free */
