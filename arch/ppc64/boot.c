@@ -30,8 +30,8 @@ struct firmware {
 static int firmware_call(const struct of_client *client, const char *service,
 			 unsigned nargs, unsigned nret, u64 *args)
 {
-	const struct firmware *fw =
-		container_of(client, struct firmware, client);
+	const struct firmware *fw = container_of(client, struct firmware,
+						 client);
 	struct firmware_args call = { 0 };
 
 	call.service = cpu_to_be32((u32)(uintptr_t)service);

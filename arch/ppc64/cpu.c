@@ -67,7 +67,9 @@ void arch_cpu_init(struct cpu *cpu)
 	mtspr(SPR_DEC, 0x7fffffff);
 	/* Translation on; no unit that the kernel does not use itself. */
 	__asm__ volatile("mtmsrd %0; isync"
-			 : : "r"(MSR_SF | MSR_VECTOR_LOW | MSR_RI) : "memory");
+			 :
+			 : "r"(MSR_SF | MSR_VECTOR_LOW | MSR_RI)
+			 : "memory");
 }
 
 /* H_CEDE enables interrupts itself when one is pending or comes (PAPR 14.11). */

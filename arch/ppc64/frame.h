@@ -17,17 +17,17 @@
 #define SONDE_PPC64_FRAME_H
 
 /* Offsets in struct pt_regs. */
-#define PT_GPR(n) (8 * (n))
-#define PT_NIP	  256
-#define PT_MSR	  264
-#define PT_CTR	  272
-#define PT_LINK	  280
-#define PT_XER	  288
-#define PT_CCR	  296
-#define PT_TRAP	  304
-#define PT_DAR	  312
-#define PT_DSISR  320
-#define PT_SIZE	  336
+#define PT_GPR(n)      (8 * (n))
+#define PT_NIP	       256
+#define PT_MSR	       264
+#define PT_CTR	       272
+#define PT_LINK	       280
+#define PT_XER	       288
+#define PT_CCR	       296
+#define PT_TRAP	       304
+#define PT_DAR	       312
+#define PT_DSISR       320
+#define PT_SIZE	       336
 
 #define FRAME_RED_ZONE 288
 #define FRAME_REGS     32 /* size of the header below */

@@ -152,9 +152,9 @@ static void process_table_set(unsigned pid, phys_t root)
 int mmu_init_boot(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(boot_gigabytes); i++)
-		boot_gigabytes[i] = cpu_to_be64(
-			i * level_size(2) |
-			prot_to_bits(VM_READ | VM_WRITE | VM_EXEC));
+		boot_gigabytes[i] =
+			cpu_to_be64(i * level_size(2) |
+				    prot_to_bits(VM_READ | VM_WRITE | VM_EXEC));
 	*entry_at(boot_root, ROOT_LEVEL, DIRECT_BASE) = cpu_to_be64(
 		PTE_VALID | virt_to_phys(boot_gigabytes) | TABLE_BITS);
 	process_table_set(0, virt_to_phys(boot_root));
@@ -346,7 +346,8 @@ static int walk_table(const struct walk *w, u64 *table, int level,
 	unsigned bits = level == ROOT_LEVEL ? ROOT_BITS : TABLE_BITS;
 	int ret = 0;
 
-	for (size_t i = 0; i < BIT(bits) && !ret; i++, va += level_size(level)) {
+	for (size_t i = 0; i < BIT(bits) && !ret;
+	     i++, va += level_size(level)) {
 		u64 v = entry_load(&table[i]);
 
 		if (!(v & PTE_VALID))
@@ -373,16 +374,20 @@ int arch_mmu_walk(struct page_table *pt,
 /* Translations -------------------------------------------------------------- */
 
 /* RIC 0: translations; 2: those, cached table entries and process entries. */
-#define tlbie(rb, ric)                                                      \
-	__asm__ volatile(".machine push; .machine power9;"                  \
-			 "ptesync; tlbie %0,%1," #ric ",1,1;"               \
-			 "eieio; tlbsync; ptesync; .machine pop"            \
-			 : : "r"(rb), "r"(0UL) : "memory")
-#define tlbiel(rb, ric)                                                     \
-	__asm__ volatile(".machine push; .machine power9;"                  \
-			 "ptesync; tlbiel %0,%1," #ric ",1,1;"              \
-			 "ptesync; isync; .machine pop"                     \
-			 : : "r"(rb), "r"(0UL) : "memory")
+#define tlbie(rb, ric)                                           \
+	__asm__ volatile(".machine push; .machine power9;"       \
+			 "ptesync; tlbie %0,%1," #ric ",1,1;"    \
+			 "eieio; tlbsync; ptesync; .machine pop" \
+			 :                                       \
+			 : "r"(rb), "r"(0UL)                     \
+			 : "memory")
+#define tlbiel(rb, ric)                                        \
+	__asm__ volatile(".machine push; .machine power9;"     \
+			 "ptesync; tlbiel %0,%1," #ric ",1,1;" \
+			 "ptesync; isync; .machine pop"        \
+			 :                                     \
+			 : "r"(rb), "r"(0UL)                   \
+			 : "memory")
 
 /* The boot CPU replaces the tables; others start with them replaced. */
 void arch_mmu_enable(void)

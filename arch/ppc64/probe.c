@@ -21,8 +21,8 @@
 
 #define STEP_MSR (MSR_EE | MSR_SE | MSR_BE)
 
-#define WORD_LK 1u
-#define WORD_AA 2u
+#define WORD_LK	 1u
+#define WORD_AA	 2u
 
 /* The displacement of MLS and 8LS prefixes: 18 + 16 bits (ISA 3.1 I 1.6.3). */
 #define PREFIX_D0    0x3ffffu
@@ -126,9 +126,8 @@ static __always_inline void repair_registers(const struct arch_step *step,
 	else if (insn->flags & INSN_PC_READ)
 		regs->gpr[rt] = insn->target;
 	else if (insn->arch.op == PPC_MFMSR)
-		regs->gpr[rt] =
-			(regs->gpr[rt] & ~(unsigned long)STEP_MSR) |
-			step->flags;
+		regs->gpr[rt] = (regs->gpr[rt] & ~(unsigned long)STEP_MSR) |
+				step->flags;
 }
 
 __noprobe bool arch_probe_step_end(const struct arch_step *step,

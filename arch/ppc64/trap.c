@@ -207,7 +207,10 @@ const unsigned arch_trap_sample_count = ARRAY_SIZE(arch_trap_samples);
 
 /* Reading a context ---------------------------------------------------------- */
 
-#define GPR(n) { "r" #n, PT_GPR(n) }
+#define GPR(n)                    \
+	{                         \
+		"r" #n, PT_GPR(n) \
+	}
 
 /* clang-format off */
 const struct reg_desc arch_reg_descs[] = {

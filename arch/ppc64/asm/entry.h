@@ -11,6 +11,7 @@
 #define CPU_BOOT_STACK 112 /* in struct cpu; asserted in smp.c */
 
 #ifdef __ASSEMBLY__
+/* clang-format off */
 /* A big-endian instruction word in either build. */
 .macro be_insn w
 	.byte	((\w) >> 24) & 0xff, ((\w) >> 16) & 0xff
@@ -58,5 +59,6 @@
 	.size	\name, . - \name
 .endm
 
+/* clang-format on */
 #endif /* __ASSEMBLY__ */
 #endif

@@ -6,20 +6,20 @@
 #ifndef SONDE_PPC64_ASM_HCALL_H
 #define SONDE_PPC64_ASM_HCALL_H
 
-#define H_SUCCESS 0
-#define H_BUSY	  1
+#define H_SUCCESS	    0
+#define H_BUSY		    1
 
-#define H_GET_TERM_CHAR	       0x54
-#define H_PUT_TERM_CHAR	       0x58
-#define H_EOI		       0x64
-#define H_CPPR		       0x68
-#define H_IPI		       0x6c
-#define H_XIRR		       0x74
-#define H_CEDE		       0xe0
-#define H_SET_MODE	       0x31c
-#define H_REGISTER_PROC_TBL    0x37c
-#define H_SIGNAL_SYS_RESET     0x380
-#define H_RTAS		       0xf000 /* QEMU: r4 = address of the arguments */
+#define H_GET_TERM_CHAR	    0x54
+#define H_PUT_TERM_CHAR	    0x58
+#define H_EOI		    0x64
+#define H_CPPR		    0x68
+#define H_IPI		    0x6c
+#define H_XIRR		    0x74
+#define H_CEDE		    0xe0
+#define H_SET_MODE	    0x31c
+#define H_REGISTER_PROC_TBL 0x37c
+#define H_SIGNAL_SYS_RESET  0x380
+#define H_RTAS		    0xf000 /* QEMU: r4 = address of the arguments */
 
 #ifndef __ASSEMBLY__
 #include <lib/compiler.h>

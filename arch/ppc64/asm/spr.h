@@ -15,16 +15,17 @@
 #ifndef __ASSEMBLY__
 #include <lib/compiler.h>
 
-#define mfspr(n)                                              \
-	({                                                    \
-		unsigned long spr_v;                          \
-		__asm__ volatile("mfspr %0," STRINGIFY(n)     \
-				 : "=r"(spr_v));              \
-		spr_v;                                        \
+#define mfspr(n)                                                          \
+	({                                                                \
+		unsigned long spr_v;                                      \
+		__asm__ volatile("mfspr %0," STRINGIFY(n) : "=r"(spr_v)); \
+		spr_v;                                                    \
 	})
-#define mtspr(n, v)                                           \
-	__asm__ volatile("mtspr " STRINGIFY(n) ",%0"          \
-			 : : "r"((unsigned long)(v)) : "memory")
+#define mtspr(n, v)                                  \
+	__asm__ volatile("mtspr " STRINGIFY(n) ",%0" \
+			 :                           \
+			 : "r"((unsigned long)(v))   \
+			 : "memory")
 
 /* Radix tables and firmware arguments are big-endian whatever we are. */
 #ifdef __LITTLE_ENDIAN__
