@@ -21,17 +21,15 @@
 enum form_ext {
 	X_MODRM = 1 << 0,
 	X_LOCK = 1 << 1,
-	X_D64 = 1 << 2,	  /* 64-bit operand by default */
-	X_NOMEM = 1 << 3, /* the memory operand is not accessed */
-	X_NOVVVV = 1 << 4,
-	X_BC = 1 << 5,	/* EVEX.b on memory: broadcast */
-	X_ER = 1 << 6,	/* EVEX.b on registers: rounding */
-	X_SAE = 1 << 7, /* EVEX.b on registers: no exceptions */
-	X_K = 1 << 8,
-	X_K_NEEDED = 1 << 9,
-	X_Z = 1 << 10,
-	X_VSIB = 1 << 11,
-	X_KREG = 1 << 12, /* ModRM.reg is a mask register */
+	X_D64 = 1 << 2,	   /* 64-bit operand by default */
+	X_NOMEM = 1 << 3,  /* the memory operand is not accessed */
+	X_NOVVVV = 1 << 4, /* VEX.vvvv is unused */
+	X_K = 1 << 5,	   /* EVEX.aaa may name a mask */
+	X_K_NEEDED = 1 << 6,
+	X_Z = 1 << 7, /* EVEX.z */
+	X_Z_REG = 1 << 8,
+	X_B_MEM = 1 << 9,  /* EVEX.b with memory: broadcast */
+	X_B_REG = 1 << 10, /* and with registers: rounding, no exceptions */
 };
 
 enum form_imm {
@@ -49,6 +47,7 @@ enum form_imm {
 	IMM_JZW,
 };
 
+/* Limits on operands: check_operands(). */
 enum form_check {
 	CHECK_NONE,
 	CHECK_CR,
@@ -56,7 +55,18 @@ enum form_check {
 	CHECK_SEG,
 	CHECK_SEG_NOT_CS,
 	CHECK_BND,
+	CHECK_BND_BOTH,
+	CHECK_BND_MIB,
 	CHECK_NO_REX_B,
+	CHECK_K_REG,
+	CHECK_K_RM,
+	CHECK_K_ALL,
+	CHECK_TILE,
+	CHECK_TILES,
+	CHECK_GPR,
+	CHECK_GATHER,
+	CHECK_SCATTER,
+	CHECK_APART,
 };
 
 struct insn_form {
@@ -85,6 +95,13 @@ enum {
 /* Mandatory prefixes, numbered as in VEX.pp. */
 enum { PP_NONE, PP_66, PP_F3, PP_F2 };
 
+/* #UD (SDM 2A 2.3.2 to 2.3.4). */
+#define NOT_BEFORE_VEX \
+	(X86_P_LOCK | X86_P_OPSIZE | X86_P_REPNE | X86_P_REP | X86_P_REX)
+
+/* Bits of EVEX's third byte. */
+enum { EVEX_AAA = 7, EVEX_B = 1 << 4, EVEX_Z = 1 << 7 };
+
 /* An instruction being decoded. */
 struct decoder {
 	struct insn *insn;
@@ -107,6 +124,11 @@ static const u8 prefix_bits[256] = {
 	[0x40 ... 0x4f] = X86_P_REX,
 };
 /* clang-format on */
+
+static bool is_evex(const struct arch_insn *a)
+{
+	return a->space > X86_EVEX && a->space <= X86_EVEX + 6;
+}
 
 static u8 peek(const struct decoder *d)
 {
@@ -188,40 +210,37 @@ static void vex_payload(struct decoder *d, u8 byte)
 static int read_vex_opcode(struct decoder *d, u8 first)
 {
 	struct arch_insn *a = d->a;
-	unsigned map, base = first == 0xc4 ? X86_VEX : X86_XOP, maps = 3;
+	unsigned map = 1, base = X86_VEX, maps = 3;
+	bool valid = !(a->prefixes & NOT_BEFORE_VEX);
 	u8 byte;
 
-	if (a->prefixes &
-	    (X86_P_LOCK | X86_P_OPSIZE | X86_P_REPNE | X86_P_REP | X86_P_REX))
-		return -EILSEQ;
 	d->pos++;
 	byte = next(d);
 	a->rex = ~byte >> 5 & 7;
 	if (first == 0xc5) {
 		a->rex &= X86_REX_R;
 		vex_payload(d, byte & 0x7f);
-		read_legacy_opcode(d, X86_VEX + 1);
-		return 0;
+	} else {
+		map = byte & 0x1f;
+		vex_payload(d, next(d));
 	}
-	map = byte & 0x1f;
-	vex_payload(d, next(d));
-	if (first == 0x62) {
-		if (map & 8 || !d->vl)
-			return -EILSEQ;
+	if (first == 0x8f) {
+		base = X86_XOP;
+		maps = 10;
+	} else if (first == 0x62) {
+		valid &= !(map & 8) && d->vl; /* two fixed bits */
 		base = X86_EVEX;
 		maps = 6;
-		d->r_high = ~byte >> 4 & 1;
 		map &= 7;
+		d->r_high = ~byte >> 4 & 1;
 		d->p2 = next(d);
 		d->vl = d->p2 >> 5 & 3;
 		d->vvvv |= (~d->p2 & 8) << 1;
-	} else if (first == 0x8f) {
-		maps = 10;
 	}
-	if (map == 0 || map > maps)
+	if (!map || map > maps)
 		return -EILSEQ;
 	read_legacy_opcode(d, base + map);
-	return 0;
+	return valid ? 0 : -EILSEQ;
 }
 
 static int read_opcode(struct decoder *d)
@@ -281,8 +300,11 @@ static const struct insn_form *find_form(const struct decoder *d)
 	u32 key = 1u << (KEY_PP + d->pp);
 
 	key |= 1u << (KEY_W + !!(a->rex & X86_REX_W));
-	if (a->space > X86_3DNOW)
-		key |= 1u << (KEY_L + d->vl);
+	if (a->space > X86_3DNOW) {
+		bool rounding = d->p2 & EVEX_B && X86_MOD(a) == 3;
+
+		key |= 1u << (KEY_L + (rounding ? 2 : d->vl));
+	}
 	if (a->modrm_off) {
 		key |= 1u << (KEY_MOD + (X86_MOD(a) == 3));
 		key |= 1u << (KEY_REG + X86_REG(a));
@@ -334,27 +356,90 @@ static void read_immediate(struct decoder *d, enum form_imm imm)
 	d->pos += a->imm_size;
 }
 
+static bool all_differ(unsigned a, unsigned b, unsigned c)
+{
+	return a != b && b != c && a != c;
+}
+
+/* Are the registers that the operands name, fit for it? */
+static bool check_operands(const struct decoder *d, enum form_check check)
+{
+	const struct arch_insn *a = d->a;
+	unsigned reg = X86_REG(a) | (a->rex & X86_REX_R) << 1;
+	unsigned rm = X86_RM(a) | (a->rex & X86_REX_B) << 3;
+	unsigned index = (a->sib >> 3 & 7) | (a->rex & X86_REX_X) << 2;
+	bool evex = is_evex(a);
+
+	if (d->r_high)
+		reg += 16;
+	if (X86_MOD(a) == 3 && a->rex & X86_REX_X && evex)
+		rm += 16;
+	switch (check) {
+	case CHECK_NONE:
+	case CHECK_NO_REX_B:
+	case CHECK_K_RM:
+	case CHECK_SCATTER:
+		return true;
+	case CHECK_CR: /* cr0 cr2 cr3 cr4 cr8 (SDM 2B MOV) */
+		return reg <= 8 && 0x11d >> reg & 1;
+	case CHECK_SEG:
+		return X86_REG(a) < 6;
+	case CHECK_SEG_NOT_CS:
+		return X86_REG(a) < 6 && X86_REG(a) != 1;
+	case CHECK_BND:
+		return reg < 4;
+	case CHECK_BND_BOTH:
+		return reg < 4 && rm < 4;
+	case CHECK_BND_MIB:
+		return reg < 4 && !X86_RIP_REL(a);
+	case CHECK_DR:
+	case CHECK_K_REG:
+	case CHECK_TILE:
+		return reg < 8;
+	case CHECK_GPR:
+		return reg < 16;
+	case CHECK_K_ALL:
+		return reg < 8 && d->vvvv < 8;
+	case CHECK_TILES:
+		return reg < 8 && rm < 8 && d->vvvv < 8 &&
+		       all_differ(reg, rm, d->vvvv);
+	case CHECK_GATHER: /* SDM 2C VGATHERDPS, VPGATHERDD */
+		if (evex)
+			return reg != index + (d->vvvv & 16);
+		return all_differ(reg, index, d->vvvv);
+	case CHECK_APART:
+		return reg != d->vvvv && (X86_MOD(a) != 3 || reg != rm);
+	}
+	return false;
+}
+
+/* EVEX.aaa, z and b (SDM 2A 2.7.3 to 2.7.7). */
+static bool check_evex(const struct decoder *d, unsigned ext)
+{
+	bool mem = X86_MOD(d->a) != 3;
+	unsigned mask = d->p2 & EVEX_AAA;
+
+	if (d->p2 & EVEX_B && !(ext & (mem ? X_B_MEM : X_B_REG)))
+		return false;
+	if (d->p2 & EVEX_Z && !(mask && ext & (mem ? X_Z : X_Z | X_Z_REG)))
+		return false;
+	return mask ? ext & (X_K | X_K_NEEDED) : !(ext & X_K_NEEDED);
+}
+
 /* What the opcode tables cannot say: 0 or -EILSEQ. */
 static int check_form(const struct decoder *d, const struct insn_form *form)
 {
 	const struct arch_insn *a = d->a;
-	unsigned reg = X86_REG(a) | (a->rex & X86_REX_R ? 8 : 0);
+	bool vsib = form->check == CHECK_GATHER || form->check == CHECK_SCATTER;
+	unsigned unused = vsib && is_evex(a) ? 15 : 31;
 
 	if (a->prefixes & X86_P_LOCK && !(form->ext & X_LOCK && X86_HAS_MEM(a)))
 		return -EILSEQ;
-	switch (form->check) {
-	case CHECK_CR: /* cr0 cr2 cr3 cr4 cr8 (SDM 2B MOV) */
-		return reg <= 8 && 0x11d >> reg & 1 ? 0 : -EILSEQ;
-	case CHECK_DR:
-		return reg < 8 ? 0 : -EILSEQ;
-	case CHECK_SEG:
-		return X86_REG(a) < 6 ? 0 : -EILSEQ;
-	case CHECK_SEG_NOT_CS:
-		return X86_REG(a) < 6 && X86_REG(a) != 1 ? 0 : -EILSEQ;
-	case CHECK_BND:
-		return reg < 4 ? 0 : -EILSEQ;
-	}
-	return 0;
+	if ((form->ext & X_NOVVVV || (vsib && is_evex(a))) && d->vvvv & unused)
+		return -EILSEQ;
+	if (is_evex(a) && !check_evex(d, form->ext))
+		return -EILSEQ;
+	return check_operands(d, form->check) ? 0 : -EILSEQ;
 }
 
 static s64 signed_field(const struct insn *insn, unsigned off, unsigned size)
@@ -370,12 +455,15 @@ static s64 signed_field(const struct insn *insn, unsigned off, unsigned size)
 
 /*
  * Makers disagree about 66 before a near branch: ignored, or a 16-bit pc and
- * displacement (SDM 2B JMP, APM 3 JMP near).
+ * displacement (SDM 2A JMP, APM 3 JMP near). And 67 means nothing to the bound
+ * instructions where they are not nops (SDM 2A BNDCL).
  */
 static bool is_ambiguous(const struct insn *insn, const struct insn_form *form)
 {
 	const struct arch_insn *a = &insn->arch;
 
+	if (form->check >= CHECK_BND && form->check <= CHECK_BND_MIB)
+		return a->prefixes & X86_P_ADDRSIZE;
 	return a->prefixes & X86_P_OPSIZE && !(a->rex & X86_REX_W) &&
 	       form->imm != IMM_JZW && !(insn->flags & INSN_FAR) &&
 	       insn->flags & (INSN_BRANCH_REL | INSN_INDIRECT);

@@ -23,10 +23,14 @@ WIDTH = {0: 4, 4: 2, 6: 4, 10: 2, 12: 8, 20: 8}
 
 IMM = {"ib", "iw", "iz", "iv", "ib2", "iwb", "id", "mo", "jb", "jz", "jzw"}
 CHECK = {"cr": "CR", "dr": "DR", "seg": "SEG", "seg!": "SEG_NOT_CS",
-         "bnd": "BND", "norexb": "NO_REX_B"}
+         "bnd": "BND", "bnd2": "BND_BOTH", "mib": "BND_MIB",
+         "norexb": "NO_REX_B", "kreg": "K_REG",
+         "krm": "K_RM", "k3": "K_ALL", "tmm": "TILE", "tmm3": "TILES",
+         "gpr": "GPR", "vsib": "GATHER", "vscatter": "SCATTER",
+         "apart": "APART"}
 EXT = {"lock": "LOCK", "d64": "D64", "nomem": "NOMEM", "novvvv": "NOVVVV",
-       "bc": "BC", "er": "ER", "sae": "SAE", "k": "K", "k!": "K_NEEDED",
-       "z": "Z", "vsib": "VSIB", "kreg": "KREG"}
+       "k": "K", "k!": "K_NEEDED", "z": "Z", "zr": "Z_REG", "bc": "B_MEM",
+       "er": "B_REG", "sae": "B_REG", "b": "B_REG"}
 FLAGS = {"rel": "BRANCH_REL", "cond": "COND", "call": "CALL", "ret": "RET",
          "ind": "INDIRECT", "far": "FAR", "loop": "LOOP",
          "syscall": "SYSCALL", "sysret": "SYSRET", "softint": "SOFTINT",
@@ -49,12 +53,14 @@ def numbers(line, text, base):
 class Form:
     """One line of the map, as the fields of struct insn_form."""
 
-    def __init__(self, line):
+    def __init__(self, line, space):
         self.fields = {}
         self.flags, self.ext = [], []
         self.imm, self.check, self.emu, self.deny = "NONE", "NONE", "NONE", None
         for word in line.words[1:]:
             self.word(line, word)
+        if space.startswith("evex"):
+            self.fields.setdefault(6, 7 << 6)  # L'L = 3 is no length
         mask = 0
         for low, width in WIDTH.items():
             mask |= self.fields.get(low, (1 << width) - 1 << low)
@@ -111,7 +117,7 @@ def generate(lines):
                 raise MapError(line, f"no map `{line.words[1]}`")
             space = SPACES.index(line.words[1])
             continue
-        form = Form(line)
+        form = Form(line, SPACES[space])
         for opcode in numbers(line, line.words[0], 16):
             forms = table.setdefault((space, opcode), [])
             if forms and ("MODRM" in forms[0].ext) != ("MODRM" in form.ext):

@@ -4,7 +4,7 @@
  * of x86_64.known, which are those of arch/x86_64/insn.map: a space's name,
  * op=00-0f, np 66 f3 f2 w0 w1 l0 l1 l2 l3 mem reg /0-7 rm=0-7, and +lock +rep
  * +repne +opsize +addrsize +seg +rex for a prefix that is there, -lock ... for
- * one that is not.
+ * one that is not; mvex for Knights Corner's version of EVEX.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -75,6 +75,10 @@ static void zydis_judge(const u8 *bytes, size_t avail, u64 pc,
 	v->has_fields = true;
 	v->disp_off = z.raw.disp.size ? z.raw.disp.offset : 0;
 	v->imm_off = z.raw.imm[0].size ? z.raw.imm[0].offset : 0;
+	if (!(z.attributes & ZYDIS_ATTRIB_HAS_MODRM) && v->disp_off) {
+		v->imm_off = v->disp_off; /* mov moffs */
+		v->disp_off = 0;
+	}
 	v->knows = CONTROL | INSN_IO | INSN_PRIV;
 	v->flags = zydis_category_flags(&z);
 	if (z.attributes & ZYDIS_ATTRIB_IS_PRIVILEGED)
@@ -89,6 +93,7 @@ static void zydis_judge(const u8 *bytes, size_t avail, u64 pc,
 		   z.raw.modrm.rm == 5 &&
 		   z.meta.category != ZYDIS_CATEGORY_NOP &&
 		   z.meta.category != ZYDIS_CATEGORY_WIDENOP &&
+		   z.meta.category != ZYDIS_CATEGORY_CLDEMOTE &&
 		   z.meta.category != ZYDIS_CATEGORY_PREFETCH) {
 		v->has_target = true;
 		v->target = pc + z.length + z.raw.disp.value;
@@ -372,6 +377,10 @@ static void set_rm(struct pattern *p, unsigned n)
 
 static bool pattern_word(struct pattern *p, const char *word)
 {
+	if (!strcmp(word, "mvex")) {
+		p->value = 1;
+		return true;
+	}
 	for (unsigned i = 0; i < ARRAY_SIZE(spaces); i++) {
 		if (!strcmp(word, spaces[i])) {
 			p->space = i + 1;
@@ -430,6 +439,19 @@ static u32 key_of(const struct insn *insn, const u8 *bytes)
 	       1u << (20 + (modrm & 7));
 }
 
+/* 62 with a clear bit 2 in its third byte, at the opcode's place. */
+static bool is_mvex(const u8 *bytes)
+{
+	unsigned at = 0;
+
+	while (at < 13 &&
+	       ((bytes[at] & 0xf0) == 0x40 ||
+		strchr("\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3",
+		       bytes[at])))
+		at++;
+	return bytes[at] == 0x62 && !(bytes[at + 2] & 4);
+}
+
 static bool pattern_match(const struct pattern *p, const struct insn *insn,
 			  const u8 *bytes)
 {
@@ -439,6 +461,8 @@ static bool pattern_match(const struct pattern *p, const struct insn *insn,
 	bool any_opcode = true;
 	u32 key;
 
+	if (p->value)
+		return is_mvex(bytes);
 	if (p->space && p->space != a->space + 1)
 		return false;
 	if ((a->prefixes & p->prefixes) != p->prefixes ||
