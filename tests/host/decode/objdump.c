@@ -17,6 +17,7 @@ struct objdump {
 	u64 pc;
 	struct verdict v;
 	bool have;
+	bool cut; /* bytes of an instruction into which a symbol points */
 	char line[512];
 };
 
@@ -74,6 +75,7 @@ static bool read_line(struct objdump *dump)
 		if (!text)
 			continue;
 		text[strcspn(text, "\n")] = '\0';
+		dump->cut = !strncmp(text + 1, ".byte", 5);
 		machine.objdump_class(text + 1, &dump->v);
 		return true;
 	}
@@ -88,7 +90,7 @@ bool objdump_next(struct objdump *dump, u64 pc, struct verdict *v)
 		dump->have = true;
 	}
 	*v = dump->v;
-	return dump->pc == pc;
+	return dump->pc == pc && !dump->cut;
 }
 
 void objdump_close(struct objdump *dump)

@@ -4,7 +4,8 @@
  * of x86_64.known, which are those of arch/x86_64/insn.map: a space's name,
  * op=00-0f, np 66 f3 f2 w0 w1 l0 l1 l2 l3 mem reg /0-7 rm=0-7, and +lock +rep
  * +repne +opsize +addrsize +seg +rex for a prefix that is there, -lock ... for
- * one that is not; mvex for Knights Corner's version of EVEX.
+ * one that is not; mvex for Knights Corner's version of EVEX, deadrex for a REX
+ * before another prefix.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -377,8 +378,8 @@ static void set_rm(struct pattern *p, unsigned n)
 
 static bool pattern_word(struct pattern *p, const char *word)
 {
-	if (!strcmp(word, "mvex")) {
-		p->value = 1;
+	if (!strcmp(word, "mvex") || !strcmp(word, "deadrex")) {
+		p->value = word[0];
 		return true;
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(spaces); i++) {
@@ -439,17 +440,29 @@ static u32 key_of(const struct insn *insn, const u8 *bytes)
 	       1u << (20 + (modrm & 7));
 }
 
+static bool is_prefix(u8 b)
+{
+	return (b & 0xf0) == 0x40 ||
+	       (b && strchr("\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3", b));
+}
+
 /* 62 with a clear bit 2 in its third byte, at the opcode's place. */
 static bool is_mvex(const u8 *bytes)
 {
 	unsigned at = 0;
 
-	while (at < 13 &&
-	       ((bytes[at] & 0xf0) == 0x40 ||
-		strchr("\x26\x2e\x36\x3e\x64\x65\x66\x67\xf0\xf2\xf3",
-		       bytes[at])))
+	while (at < 13 && is_prefix(bytes[at]))
 		at++;
 	return bytes[at] == 0x62 && !(bytes[at + 2] & 4);
+}
+
+/* A REX before another prefix, which makes it mean nothing. */
+static bool has_dead_rex(const u8 *bytes)
+{
+	for (unsigned at = 0; at < 14 && is_prefix(bytes[at]); at++)
+		if ((bytes[at] & 0xf0) == 0x40 && is_prefix(bytes[at + 1]))
+			return true;
+	return false;
 }
 
 static bool pattern_match(const struct pattern *p, const struct insn *insn,
@@ -462,7 +475,7 @@ static bool pattern_match(const struct pattern *p, const struct insn *insn,
 	u32 key;
 
 	if (p->value)
-		return is_mvex(bytes);
+		return p->value == 'm' ? is_mvex(bytes) : has_dead_rex(bytes);
 	if (p->space && p->space != a->space + 1)
 		return false;
 	if ((a->prefixes & p->prefixes) != p->prefixes ||
