@@ -34,10 +34,17 @@ FUNC(arch_context_switch)
 	ret
 END(arch_context_switch)
 
-/* What a new thread returns to. Its saved bp is 0, which ends backtraces. */
+/*
+ * What a new thread returns to. Its saved bp is 0, which ends our backtraces;
+ * gdb goes by the undefined return address.
+ */
+	.cfi_sections .debug_frame
 FUNC(thread_start)
+	.cfi_startproc
+	.cfi_undefined %rip
 	call	thread_entry
 	ud2
+	.cfi_endproc
 END(thread_start)
 
 /* DI: ctx, SI: end of the stack. 16 bytes of zeros stay on top of it. */
