@@ -236,6 +236,7 @@ int monitor_run(const char *commands)
 				     MONITOR_LINE_MAX, text);
 		else
 			error = run_one(text);
+		hits_show(); /* what it caused, before the next one speaks */
 		if (error && !first)
 			first = error;
 	}
