@@ -43,20 +43,20 @@ static const u64 gdt_template[GDT_TSS] = {
 	[SEL_USER_CODE / 8] = 0x00affb000000ffff,
 };
 
-/* A protection feature: where CPUID tells of it, and the CR4 bit. */
+/* A protection feature: where CPUID tells of it, and what switches it on. */
 struct feature {
 	const char *name;
 	u32 leaf;
 	enum { EBX, ECX, EDX } reg;
 	unsigned bit;
-	u32 cr4; /* 0: switched on elsewhere */
+	u32 cr4, efer;
 };
 
 static const struct feature features[] = {
-	{ "SMEP", 7, EBX, 7, CR4_SMEP },
-	{ "SMAP", 7, EBX, 20, CR4_SMAP },
-	{ "UMIP", 7, ECX, 2, CR4_UMIP },
-	{ "NX", 0x80000001, EDX, 20, 0 },
+	{ "SMEP", 7, EBX, 7, CR4_SMEP, 0 },
+	{ "SMAP", 7, EBX, 20, CR4_SMAP, 0 },
+	{ "UMIP", 7, ECX, 2, CR4_UMIP, 0 },
+	{ "NX", 0x80000001, EDX, 20, 0, EFER_NXE },
 };
 
 static struct cpu_tables cpu_tables[MAX_CPUS];
@@ -123,22 +123,20 @@ static void set_stacks(const struct cpu *cpu, struct cpu_tables *t)
 
 static void set_control_registers(void)
 {
+	u64 cr0 = CR0_PG | CR0_WP | CR0_NE | CR0_ET | CR0_PE;
 	u64 cr4 = CR4_PAE | CR4_OSFXSR | CR4_OSXMMEXCPT;
+	u64 efer = x86_rdmsr(MSR_EFER);
 	const struct feature *f;
 
 	for (f = features; f < features + ARRAY_SIZE(features); f++) {
 		if (!has_feature(f))
 			continue;
 		cr4 |= f->cr4;
-		if (!f->cr4)
-			x86_wrmsr(MSR_EFER, x86_rdmsr(MSR_EFER) | EFER_NXE);
+		efer |= f->efer;
 	}
+	x86_wrmsr(MSR_EFER, efer);
 	__asm__ volatile("mov %0, %%cr4" : : "r"(cr4) : "memory");
-	__asm__ volatile(
-		"mov %0, %%cr0"
-		:
-		: "r"((u64)(CR0_PG | CR0_WP | CR0_NE | CR0_ET | CR0_PE))
-		: "memory");
+	__asm__ volatile("mov %0, %%cr0" : : "r"(cr0) : "memory");
 }
 
 void arch_cpu_init(struct cpu *cpu)
@@ -173,6 +171,7 @@ const char *arch_cpu_features(void)
 
 const char *arch_cpu_name(void)
 {
+	const char *name = cpu_name;
 	u32 regs[4];
 	u32 i;
 
@@ -183,7 +182,9 @@ const char *arch_cpu_name(void)
 		cpuid(0x80000002 + i, regs);
 		memcpy(cpu_name + i * sizeof(regs), regs, sizeof(regs));
 	}
-	return cpu_name;
+	while (*name == ' ') /* some are right-justified */
+		name++;
+	return name;
 }
 
 /*

@@ -22,8 +22,10 @@
 #define PIT_GATE_PORT 0x61
 #define PIT_GATE      0x01
 #define PIT_SPEAKER   0x02
+#define PIT_OUT	      0x20 /* has come to 0 since PIT_START */
 
 #define MEASURE_TICKS 12000 /* 10 ms of the 55 that the counter lasts */
+#define MEASURE_TRIES 20
 #define READ_TRIES    5
 #define POLL_LIMIT    1000000
 
@@ -39,7 +41,7 @@ struct moment {
 	u16 pit_ticks;
 };
 
-static u64 scale(u64 value, u64 factor)
+static __always_inline u64 scale(u64 value, u64 factor)
 {
 	return (unsigned __int128)value * factor >> 32;
 }
@@ -84,29 +86,47 @@ static struct moment moment_read(void)
 	return best;
 }
 
-int arch_timer_init(const struct bootinfo *bi)
+/*
+ * Takes @from and @to, MEASURE_TICKS or somewhat more apart. -EAGAIN if we were
+ * kept from looking until the PIT had come round, as on a busy host.
+ */
+static int measure(struct moment *from, struct moment *to)
 {
-	struct moment from, to;
-	u64 pit, cycles, ticks;
 	unsigned i;
 
-	(void)bi;
-	lapic_write(LAPIC_TIMER_DIVIDE, LAPIC_DIVIDE_BY_1);
-	lapic_write(LAPIC_LVT_TIMER, LAPIC_MASKED);
 	lapic_write(LAPIC_TIMER_INITIAL, ~0u);
 	pit_start();
-	from = moment_read();
-	for (i = 0; (u16)(pit_read() - from.pit_ticks) < MEASURE_TICKS; i++) {
+	*from = moment_read();
+	for (i = 0; (u16)(pit_read() - from->pit_ticks) < MEASURE_TICKS; i++) {
 		if (i == POLL_LIMIT) {
 			pr_err("the PIT does not count: no clock");
 			return -EIO;
 		}
 		cpu_relax();
 	}
-	to = moment_read();
+	*to = moment_read();
 	lapic_write(LAPIC_TIMER_INITIAL, 0);
+	return x86_inb(PIT_GATE_PORT) & PIT_OUT ? -EAGAIN : 0;
+}
 
-	pit = (u16)(to.pit_ticks - from.pit_ticks);
+int arch_timer_init(const struct bootinfo *bi)
+{
+	u64 ns, cycles, ticks;
+	struct moment from, to;
+	unsigned tries = MEASURE_TRIES;
+	int err;
+
+	(void)bi;
+	lapic_write(LAPIC_TIMER_DIVIDE, LAPIC_DIVIDE_BY_1);
+	lapic_write(LAPIC_LVT_TIMER, LAPIC_MASKED);
+	do {
+		err = measure(&from, &to);
+	} while (err == -EAGAIN && --tries);
+	if (err == -EAGAIN)
+		pr_err("the host is too busy to measure a clock");
+	if (err)
+		return -EIO;
+
 	cycles = to.cycles - from.cycles;
 	ticks = to.lapic_ticks - from.lapic_ticks;
 	if (!cycles || !ticks) {
@@ -114,11 +134,11 @@ int arch_timer_init(const struct bootinfo *bi)
 		       cycles ? "LAPIC timer" : "TSC");
 		return -EIO;
 	}
-	/* pit * 1e9 / PIT_HZ is the time in ns: at most 55e6, no overflow. */
-	pit = pit * NSEC_PER_SEC / PIT_HZ;
+	/* At most 55e6, so that nothing here overflows. */
+	ns = (u16)(to.pit_ticks - from.pit_ticks) * NSEC_PER_SEC / PIT_HZ;
 	cycles_at_boot = from.cycles;
-	ticks_per_ns = (ticks << 32) / pit;
-	ns_per_cycle = (pit << 32) / cycles;
+	ticks_per_ns = (ticks << 32) / ns;
+	ns_per_cycle = (ns << 32) / cycles;
 	return 0;
 }
 

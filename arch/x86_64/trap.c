@@ -249,13 +249,14 @@ __noinline void arch_regs_capture(struct pt_regs *regs)
 
 #define UNWIND_MAX 256
 
-static int read_word(unsigned long va, unsigned long *value)
+static bool read_word(unsigned long va, unsigned long *value)
 {
 	u64 v;
-	int err = va & 7 ? -EFAULT : arch_peek((void *)va, &v, sizeof(v));
 
+	if (va & 7 || arch_peek((void *)va, &v, sizeof(v)))
+		return false;
 	*value = v;
-	return err;
+	return true;
 }
 
 /*
@@ -294,11 +295,11 @@ again:
 	if (!fn(regs->ip, arg))
 		return;
 	next = frameless_return(regs);
-	if (next && (read_word(next, &pc) || !fn(pc, arg)))
+	if (next && (!read_word(next, &pc) || !fn(pc, arg)))
 		return;
 
-	for (bp = regs->bp; bp && n < UNWIND_MAX; bp = next, n++) {
-		if (read_word(bp, &next) || read_word(bp + 8, &pc) || !pc)
+	for (bp = regs->bp; bp && n++ < UNWIND_MAX; bp = next) {
+		if (!read_word(bp, &next) || !read_word(bp + 8, &pc) || !pc)
 			return;
 		if (pc >= (unsigned long)vec_start &&
 		    pc < (unsigned long)vec_end) {
