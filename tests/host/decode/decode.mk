@@ -62,9 +62,35 @@ $(decode_O)/plain/%.o: %.c
 $(decode_O)/native-%: $(decode_O)/%/gen/insn_table.h $(native_obj) force
 	gcc $(decode_cflags) -o $@ $(native_src) $(native_obj)
 
+# ppc64: in QEMU's user mode, built with Debian's big-endian libc.
+ppc64_cc  := powerpc64-linux-gnu-gcc -static -std=gnu11 -O2 -g \
+	-D__SONDE_HOST__ -D_GNU_SOURCE -Iinclude -Iarch/ppc64 \
+	-I$(decode_O)/ppc64 -Wall -Wextra -Wshadow -Werror
+ppc64_obj := $(native_obj:$(decode_O)/plain/%=$(decode_O)/plain-ppc64/%)
+
+$(decode_O)/plain-ppc64/%.o: %.c
+	@mkdir -p $(@D)
+	$(ppc64_cc) $(if $(filter lib/%,$<),-include tests/host/rename.h) \
+		-MMD -MP -c -o $@ $<
+-include $(ppc64_obj:.o=.d)
+
+$(decode_O)/ppc64/gen/insn_corpus.h: arch/ppc64/insn.map tools/insn-gen \
+		tools/insn_gen/ppc64.py tools/insn_gen/ppc64_corpus.py
+	@mkdir -p $(@D)
+	tools/insn-gen --corpus $< >$@
+
+$(decode_O)/native-ppc64: $(decode_O)/ppc64/gen/insn_table.h \
+		$(decode_O)/ppc64/gen/insn_corpus.h $(ppc64_obj) force
+	$(ppc64_cc) -o $@.elf lib/insn.c arch/ppc64/insn.c \
+		arch/ppc64/reloc.c arch/ppc64/emulate.c \
+		tests/host/decode/native_ppc64.c $(ppc64_obj)
+	@printf '#!/bin/sh\nexec qemu-ppc64 -cpu power10 $@.elf "$$@"\n' >$@
+	@chmod +x $@
+
 .PHONY: insn-test
 insn-test: $(decode_machines:%=$(decode_O)/insn-test-%) \
-		$(native_machine:%=$(decode_O)/native-%) ## instructions on the host [TEST=GLOB]
+		$(native_machine:%=$(decode_O)/native-%) \
+		$(decode_O)/native-ppc64 ## instructions on the host [TEST=GLOB]
 	@for test in $^; do timeout 300 $$test '$(TEST)' || exit; done
 
 .PRECIOUS: $(decode_O)/%/gen/insn_table.h
