@@ -62,7 +62,9 @@ static void code_print(unsigned long pc)
 	char line[4 * (CODE_BEFORE + CODE_AFTER) + 1];
 	size_t used = 0;
 
-	for (unsigned long a = pc - CODE_BEFORE; a < pc + CODE_AFTER; a++) {
+	/* Counted, since near 0 the addresses wrap round. */
+	for (unsigned i = 0; i < CODE_BEFORE + CODE_AFTER; i++) {
+		unsigned long a = pc - CODE_BEFORE + i;
 		const char *fmt = a == pc ? "<%02x> " : "%02x ";
 		u8 byte;
 

@@ -14,6 +14,7 @@
 #include <kernel/irq.h>
 #include <kernel/log.h>
 #include <kernel/percpu.h>
+#include <kernel/smp.h>
 #include <lib/errno.h>
 
 #define XIRR_SOURCE	 0xffffffu
@@ -75,6 +76,8 @@ static void external(struct pt_regs *regs)
 	 */
 	if (source == SOURCE_IPI) {
 		hcall(H_IPI, this_cpu()->hw_id, MFRR_NONE, 0, 0);
+		if (smp_nmi_take())
+			smp_nmi_handle(regs);
 		irq_handle(IRQ_IPI, regs);
 	} else if (source == console_source) {
 		irq_handle(IRQ_CONSOLE, regs);

@@ -7,13 +7,17 @@
  * A reset that arrives while SRR0 and SRR1 are live (MSR[RI] = 0: the first and
  * last instructions of every trap) overwrites them: what was interrupted cannot
  * go on then (ISA 3.1 III 7.4.3). arch_trap_recover() repairs the way out, but
- * not the way in. NMIs are for CPUs that are lost anyway.
+ * nothing can repair the way in. So another CPU is asked first, by an ordinary
+ * interrupt, and gets a reset only if it does not answer, that is, has interrupts
+ * off for long. A panic, after which nobody goes on, resets at once.
  */
 #include <arch/smp.h>
 #include <arch/boot.h>
 #include <arch/mmu.h>
+#include <arch/timer.h>
 #include <asm/entry.h>
 #include <asm/hcall.h>
+#include <asm/irq.h>
 #include <asm/setup.h>
 #include <kernel/bootinfo.h>
 #include <kernel/log.h>
@@ -23,6 +27,9 @@
 
 #define MFRR_IPI      4 /* more favoured than the console's 5 */
 #define TARGET_OTHERS (-2L)
+
+/* How long a CPU may keep interrupts off before its NMI is a real one. */
+#define NMI_PATIENCE_NS (20 * 1000 * 1000ull)
 
 STATIC_ASSERT(offsetof(struct cpu, boot_stack_top) == CPU_BOOT_STACK);
 
@@ -62,9 +69,37 @@ void arch_ipi_send(struct cpu *cpu)
 	hcall(H_IPI, cpu->hw_id, MFRR_IPI, 0, 0);
 }
 
+/* Set while an NMI is asked for by an ordinary interrupt. */
+static unsigned nmi_asked[MAX_CPUS];
+
+bool smp_nmi_take(void)
+{
+	return READ_ONCE(nmi_asked[this_cpu()->id]) &&
+	       __atomic_exchange_n(&nmi_asked[this_cpu()->id], 0,
+				   __ATOMIC_ACQ_REL);
+}
+
+/* True if @cpu took the request. */
+static bool nmi_ask(struct cpu *cpu)
+{
+	u64 limit = arch_clock_ns() + NMI_PATIENCE_NS;
+
+	store_release(&nmi_asked[cpu->id], 1); /* pairs with smp_nmi_take() */
+	arch_ipi_send(cpu);
+	while (load_acquire(&nmi_asked[cpu->id])) {
+		cpu_relax();
+		if (arch_clock_ns() >= limit)
+			return !__atomic_exchange_n(&nmi_asked[cpu->id], 0,
+						    __ATOMIC_ACQ_REL);
+	}
+	return true;
+}
+
+/* Our own reset comes behind the call, where it does no harm. */
 void arch_nmi_send(struct cpu *cpu)
 {
-	hcall(H_SIGNAL_SYS_RESET, cpu->hw_id, 0, 0, 0);
+	if (cpu == this_cpu() || !nmi_ask(cpu))
+		hcall(H_SIGNAL_SYS_RESET, cpu->hw_id, 0, 0, 0);
 }
 
 void arch_nmi_send_others(void)

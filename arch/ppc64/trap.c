@@ -263,10 +263,10 @@ static bool link_is_caller(const struct pt_regs *regs, unsigned long saved)
 {
 	struct symbol sym;
 
-	if (!image_is_text(regs->link) || regs->link == saved ||
-	    symtab_lookup(regs->nip, &sym))
+	if (!image_is_text(regs->link) || regs->link == saved)
 		return false;
-	if (regs->nip <= symbol_entry(&sym))
+	/* In no function: gone astray by a call, perhaps through NULL. */
+	if (symtab_lookup(regs->nip, &sym) || regs->nip <= symbol_entry(&sym))
 		return true;
 	/* A call of its own left an address inside the function. */
 	return regs->link - sym.addr > sym.size || regs->link == sym.addr;

@@ -33,9 +33,6 @@
 /* The same seen from the interrupted stack pointer. */
 #define BELOW(off) (REGS(off) - FRAME_SIZE)
 
-/* Nested resets stay on the stack they interrupt: boot_stacks in percpu.c. */
-#define NMI_STACK_SIZE 8192
-
 /* offset, kind (see LOW_*, HIGH_*, BODY_*) */
 .macro VECTOR_TABLE do
 	\do 0x100, reset	/* system reset */
@@ -308,7 +305,7 @@ own_stack:
 	mfcr	%r10
 	std	%r10, SCRATCH(3)(%r13)
 	subf	%r10, %r1, %r11
-	cmpldi	%r10, NMI_STACK_SIZE
+	cmpldi	%r10, TRAP_STACK_SIZE
 	bge	1f
 	mr	%r11, %r1
 1:	ld	%r10, SCRATCH(3)(%r13)

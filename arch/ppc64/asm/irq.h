@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Between irq.c and timer.c.
+ * What irq.c needs of timer.c and smp.c.
  */
 #ifndef SONDE_PPC64_ASM_IRQ_H
 #define SONDE_PPC64_ASM_IRQ_H
@@ -9,5 +9,8 @@
 
 /* timer.c, from the decrementer interrupt: is the timer really due? */
 bool timer_expired(void);
+
+/* smp.c, from an inter-processor interrupt: does it stand for an NMI? */
+bool smp_nmi_take(void);
 
 #endif

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+/*
+ * How vectors.S enters C and leaves: alignment, stacks, NMIs.
+ */
+#include <arch/cpu.h>
+#include <arch/regs.h>
+#include <arch/smp.h>
+#include <kernel/percpu.h>
+#include <kernel/smp.h>
+#include <kernel/thread.h>
+#include <kernel/timer.h>
+#include <probe/kprobe.h>
+#include <tests/test.h>
+
+static __noclone void probed(void)
+{
+	barrier();
+}
+
+static bool is_aligned(const struct pt_regs *regs)
+{
+	return IS_ALIGNED((unsigned long)regs, 16);
+}
+
+static bool on_nmi_stack(const void *p)
+{
+	unsigned long top = arch_this_cpu()->nmi_sp;
+
+	return (unsigned long)p < top &&
+	       (unsigned long)p >= top - TRAP_STACK_SIZE;
+}
+
+/* A breakpoint --------------------------------------------------------------- */
+
+static struct {
+	bool aligned, same_stack, irqs_off, own_cpu;
+} at_break;
+
+static int look(struct kprobe *p __unused, struct pt_regs *regs)
+{
+	at_break.aligned = is_aligned(regs);
+	at_break.same_stack = regs->gpr[1] - (unsigned long)regs ==
+			      FRAME_SIZE - FRAME_REGS;
+	at_break.irqs_off = arch_irqs_disabled();
+	at_break.own_cpu = arch_this_cpu()->self == arch_this_cpu();
+	return 0;
+}
+
+TEST(vectors, a_breakpoint_enters_c_aligned_on_the_stack_it_interrupted)
+{
+	struct kprobe p = { .symbol_name = "probed", .pre_handler = look };
+
+	ASSERT_EQ(register_kprobe(&p), 0);
+	probed();
+	unregister_kprobe(&p);
+	EXPECT_TRUE(at_break.aligned);
+	EXPECT_TRUE(at_break.same_stack);
+	EXPECT_TRUE(at_break.irqs_off);
+	EXPECT_TRUE(at_break.own_cpu);
+	EXPECT_EQ(p.nhit, 1);
+}
+
+/* NMIs ----------------------------------------------------------------------- */
+
+static struct {
+	unsigned depth, deepest, entries;
+	bool aligned, on_stack;
+} nmi;
+
+/* The first one sends itself another, which comes at once. */
+static void nest(void *arg __unused, struct pt_regs *regs)
+{
+	nmi.entries++;
+	nmi.aligned &= is_aligned(regs);
+	nmi.on_stack &= on_nmi_stack(regs);
+	if (++nmi.depth > nmi.deepest)
+		nmi.deepest = nmi.depth;
+	if (nmi.entries == 1)
+		arch_nmi_send(arch_this_cpu());
+	nmi.depth--;
+}
+
+TEST(vectors, an_nmi_within_an_nmi_leaves_both_frames_whole)
+{
+	int err;
+
+	nmi.entries = nmi.deepest = 0;
+	nmi.aligned = nmi.on_stack = true;
+	preempt_disable();
+	err = smp_nmi_call(smp_processor_id(), nest, NULL);
+	preempt_enable();
+	EXPECT_EQ(err, 0);
+	EXPECT_EQ(nmi.entries, 2);
+	EXPECT_EQ(nmi.deepest, 2);
+	EXPECT_TRUE(nmi.aligned);
+	EXPECT_TRUE(nmi.on_stack);
+	EXPECT_EQ(nmi.depth, 0);
+}
+
+TEST(vectors, an_nmi_arrives_with_interrupts_off)
+{
+	unsigned long flags = arch_irq_save();
+	int err;
+
+	nmi.entries = 1; /* no second one */
+	err = smp_nmi_call(smp_processor_id(), nest, NULL);
+	arch_irq_restore(flags);
+	EXPECT_EQ(err, 0);
+	EXPECT_EQ(nmi.entries, 2);
+}
+
+/* Elsewhere ------------------------------------------------------------------ */
+
+static bool stop;
+static unsigned ready;
+
+static void spin_irqs_off(void *arg __unused)
+{
+	unsigned long flags = arch_irq_save();
+
+	store_release(&ready, 1);
+	while (!load_acquire(&stop))
+		cpu_relax();
+	arch_irq_restore(flags);
+}
+
+static void call_probed(void *arg __unused)
+{
+	store_release(&ready, 1);
+	while (!load_acquire(&stop))
+		probed();
+}
+
+static void note(void *arg, struct pt_regs *regs __unused)
+{
+	(*(unsigned *)arg)++;
+}
+
+/* @n NMIs to CPU 1 while it runs @fn; returns how many it took. */
+static unsigned nmis_to_another(void (*fn)(void *arg), unsigned n)
+{
+	struct thread *t;
+	unsigned taken = 0;
+
+	stop = false;
+	ready = 0;
+	t = thread_create_on("victim", BIT(1), fn, NULL);
+	if (!t)
+		return 0;
+	while (!load_acquire(&ready))
+		thread_yield();
+	while (n--)
+		if (smp_nmi_call(1, note, &taken))
+			break;
+	store_release(&stop, true);
+	thread_join(t);
+	return taken;
+}
+
+TEST(vectors, an_nmi_reaches_another_cpu_with_interrupts_off)
+{
+	if (cpu_count < 2)
+		SKIP("needs two CPUs");
+	ASSERT_EQ(thread_set_affinity(current, BIT(0)), 0);
+	EXPECT_EQ(nmis_to_another(spin_irqs_off, 3), 3);
+	EXPECT_EQ(thread_set_affinity(current, ~0u), 0);
+}
+
+/* Most of the time it is in vectors.S, where a reset would lose SRR0. */
+TEST(vectors, nmis_do_no_harm_to_a_cpu_that_hits_probes_all_the_time)
+{
+	struct kprobe p = { .symbol_name = "probed", .pre_handler = look };
+
+	if (cpu_count < 2)
+		SKIP("needs two CPUs");
+	ASSERT_EQ(register_kprobe(&p), 0);
+	EXPECT_EQ(thread_set_affinity(current, BIT(0)), 0);
+	EXPECT_EQ(nmis_to_another(call_probed, 200), 200);
+	EXPECT_EQ(thread_set_affinity(current, ~0u), 0);
+	unregister_kprobe(&p);
+	EXPECT_TRUE(p.nhit);
+}
