@@ -84,19 +84,47 @@ int patch_mode_parse(const char *name)
 /* This CPU's alias page is in use: an NMI must keep off it. */
 static DEFINE_PER_CPU(bool, writing);
 
-static void text_write(unsigned long addr, const u8 *bytes, size_t n)
+/*
+ * Writes pieces of text one after the other; keeps the alias of a page, and
+ * interrupts off, as long as the pieces stay in it.
+ */
+struct writer {
+	unsigned long page; /* 0: none is open */
+	u8 *alias;
+	unsigned long flags;
+};
+
+static void writer_close(struct writer *w)
+{
+	if (!w->page)
+		return;
+	vm_alias_end();
+	WRITE_ONCE(this_cpu_ref(writing), false);
+	w->page = 0;
+	arch_irq_restore(w->flags);
+}
+
+static void writer_open(struct writer *w, unsigned long page)
+{
+	w->flags = arch_irq_save();
+	WRITE_ONCE(this_cpu_ref(writing), true);
+	w->alias = vm_alias_begin((const void *)page);
+	w->page = page;
+}
+
+static void writer_put(struct writer *w, unsigned long addr, const u8 *bytes,
+		       size_t n)
 {
 	while (n > 0) {
-		size_t here = min(n, PAGE_SIZE - addr % PAGE_SIZE);
-		unsigned long flags = arch_irq_save();
-		void *alias;
+		unsigned long page = ALIGN_DOWN(addr, PAGE_SIZE);
+		size_t here = min(n, (size_t)(page + PAGE_SIZE - addr));
 
-		WRITE_ONCE(this_cpu_ref(writing), true);
-		alias = vm_alias_begin((const void *)addr);
-		arch_text_write(alias, (const void *)addr, bytes, here);
-		vm_alias_end();
-		WRITE_ONCE(this_cpu_ref(writing), false);
-		arch_irq_restore(flags);
+		if (w->page != page) {
+			writer_close(w);
+			writer_open(w, page);
+		}
+		arch_text_write(w->alias + (addr - page), (const void *)addr,
+				bytes, here);
 		addr += here;
 		bytes += here;
 		n -= here;
@@ -105,7 +133,10 @@ static void text_write(unsigned long addr, const u8 *bytes, size_t n)
 
 void text_write_unused(unsigned long addr, const u8 *bytes, size_t n)
 {
-	text_write(addr, bytes, n);
+	struct writer w = { 0 };
+
+	writer_put(&w, addr, bytes, n);
+	writer_close(&w);
 }
 
 static bool is_atomic(const struct text_patch *p)
@@ -113,33 +144,49 @@ static bool is_atomic(const struct text_patch *p)
 	return p->len <= ARCH_TEXT_ATOM;
 }
 
-static void write_break(const struct text_patch *p)
+/* The steps of the protocol; each writes its piece of one patch. */
+
+static void write_break(struct writer *w, const struct text_patch *p)
 {
 	if (!is_atomic(p))
-		text_write(p->addr, arch_break_insn, ARCH_BREAK_SIZE);
+		writer_put(w, p->addr, arch_break_insn, ARCH_BREAK_SIZE);
 }
 
-static void write_tail(const struct text_patch *p)
+static void write_tail(struct writer *w, const struct text_patch *p)
 {
 	if (!is_atomic(p))
-		text_write(p->addr + ARCH_BREAK_SIZE,
+		writer_put(w, p->addr + ARCH_BREAK_SIZE,
 			   p->bytes + ARCH_BREAK_SIZE,
 			   p->len - ARCH_BREAK_SIZE);
 }
 
-static void write_head(const struct text_patch *p)
+static void write_head(struct writer *w, const struct text_patch *p)
 {
-	text_write(p->addr, p->bytes,
-		   min((size_t)p->len, (size_t)ARCH_BREAK_SIZE));
+	writer_put(w, p->addr, p->bytes, ARCH_BREAK_SIZE);
 }
 
-/* One step of the protocol for all patches, @n times, each synchronised. */
+static void write_whole(struct writer *w, const struct text_patch *p)
+{
+	writer_put(w, p->addr, p->bytes, p->len);
+}
+
+static void write_all(const struct batch *b,
+		      void (*step)(struct writer *w,
+				   const struct text_patch *p))
+{
+	struct writer w = { 0 };
+
+	for (unsigned i = 0; i < b->n; i++)
+		step(&w, &b->patches[i]);
+	writer_close(&w);
+}
+
+/* One step for all patches, @n times, all CPUs synchronised after each. */
 static void rounds(const struct batch *b, unsigned n,
-		   void (*step)(const struct text_patch *p))
+		   void (*step)(struct writer *w, const struct text_patch *p))
 {
 	while (n-- > 0) {
-		for (unsigned i = 0; i < b->n; i++)
-			step(&b->patches[i]);
+		write_all(b, step);
 		quiesce_cpus();
 	}
 }
@@ -164,11 +211,7 @@ static void patch_by_break(const struct batch *b)
 
 static int write_stopped(void *arg)
 {
-	const struct batch *b = arg;
-
-	for (unsigned i = 0; i < b->n; i++)
-		text_write(b->patches[i].addr, b->patches[i].bytes,
-			   b->patches[i].len);
+	write_all(arg, write_whole);
 	return 0;
 }
 

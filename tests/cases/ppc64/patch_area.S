@@ -10,5 +10,6 @@ patch_area:
 	.rept PATCH_SITES
 	li	%r3, 0
 	blr
+	.skip PATCH_STRIDE - 8
 	.endr
 	.size patch_area, . - patch_area

@@ -10,5 +10,6 @@ patch_area:
 	.rept PATCH_SITES
 	.byte 0xb8, 0, 0, 0, 0		/* mov $0, %eax */
 	ret
+	.skip PATCH_STRIDE - 6, 0xcc
 	.endr
 	.size patch_area, . - patch_area
