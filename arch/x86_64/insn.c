@@ -575,8 +575,10 @@ static int join_virt_prefix(struct insn *insn, const u8 *from, size_t avail)
 		return 0;
 	error = decode_alone(&next, from + 5, avail - 5, insn->pc + 5);
 	insn->len = 5 + next.len;
-	if (insn->len > ARCH_INSN_MAX)
+	if (insn->len > ARCH_INSN_MAX) {
+		insn->len = 5;
 		error = -EILSEQ;
+	}
 	insn->deny = error ? INSN_DENY_UNDECODABLE : INSN_DENY_VIRT;
 	return error;
 }

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 #
 # The instruction layer on the host: `make decode-test [FILES=...]` compares the
-# decoders with others, `make fuzz` feeds decoder and relocator with anything.
+# decoders with others, `make insn-test` runs the unit tests, `make fuzz` feeds
+# decoder, relocator and emulator with anything.
 
 decode_O   := build/host/decode
 decode_src := $(addprefix tests/host/decode/,main elf objdump known compare)
+decode_run := tests/host/decode/run
 decode_cflags = -std=gnu11 -O2 -g -D__SONDE_HOST__ -D_GNU_SOURCE -Iinclude \
-	-I$(decode_O)/$* \
-	-Iarch/$* -Wall -Wextra -Wshadow -Werror
+	-I$(decode_O)/$* -Iarch/$* -Wall -Wextra -Wshadow -Werror
 decode_machines := $(patsubst tests/host/decode/%.known,%,\
 	$(wildcard tests/host/decode/*.known))
 RANDOM_STRINGS ?= 10000000
@@ -24,7 +25,7 @@ decode_files = build/x86_64/kernel.elf build/ppc64/kernel.elf \
 FILES ?= $(wildcard $(decode_files))
 
 $(decode_O)/%/gen/insn_table.h: arch/%/insn.map tools/insn-gen \
-		tools/insn_gen/%.py
+		tools/insn_gen/lines.py tools/insn_gen/%.py
 	@mkdir -p $(@D)
 	tools/insn-gen $< >$@
 
@@ -91,9 +92,24 @@ $(decode_O)/native-ppc64: $(decode_O)/ppc64/gen/insn_table.h \
 insn-test: $(decode_machines:%=$(decode_O)/insn-test-%) \
 		$(native_machine:%=$(decode_O)/native-%) \
 		$(decode_O)/native-ppc64 ## instructions on the host [TEST=GLOB]
-	@for test in $^; do timeout 300 $$test '$(TEST)' || exit; done
+	@$(decode_run) $(^:%="timeout 300 % '$(TEST)'")
+
+FUZZ_SECONDS ?= 60
+$(decode_O)/fuzz-%: $(decode_O)/%/gen/insn_table.h tests/host/decode/fuzz.c \
+		force
+	clang $(decode_cflags) -O1 -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=all -o $@ tests/host/decode/fuzz.c \
+		$(filter-out tests/%,$(insn_test_src))
+
+fuzz_one = '$(1) -max_total_time=$(FUZZ_SECONDS) -max_len=256 -verbosity=0 \
+	-print_final_stats=1 -artifact_prefix=$(1)- 2>&1 && \
+	echo 1 passed, 0 failed, 0 skipped'
+.PHONY: fuzz
+fuzz: $(decode_machines:%=$(decode_O)/fuzz-%) ## decode, relocate, emulate anything [FUZZ_SECONDS=60]
+	@$(decode_run) $(foreach fuzz,$^,$(call fuzz_one,$(fuzz)))
 
 .PRECIOUS: $(decode_O)/%/gen/insn_table.h
 .PHONY: decode-test
 decode-test: $(decode_machines:%=$(decode_O)/decode-%) ## decoders against others [FILES=...]
-	@tests/host/decode/run $(RANDOM_STRINGS) '$(decode_machines)' $(FILES)
+	@$(decode_run) $(foreach m,$(decode_machines),'$(decode_O)/decode-$m \
+		-r $(RANDOM_STRINGS) tests/host/decode/$m.known $(FILES)')
