@@ -28,8 +28,11 @@
 #define MFRR_IPI      4 /* more favoured than the console's 5 */
 #define TARGET_OTHERS (-2L)
 
-/* How long a CPU may keep interrupts off before its NMI is a real one. */
-#define NMI_PATIENCE_NS (20 * 1000 * 1000ull)
+/*
+ * How long a CPU may keep interrupts off before its NMI is a real one. A host that
+ * is busy may not even run it for many milliseconds.
+ */
+#define NMI_PATIENCE_NS (500 * 1000 * 1000ull)
 
 STATIC_ASSERT(offsetof(struct cpu, boot_stack_top) == CPU_BOOT_STACK);
 

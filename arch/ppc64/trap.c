@@ -45,6 +45,8 @@ void arch_trap_init(void)
 #define SRR1_ILLEGAL	0x080000
 #define SRR1_PRIVILEGED 0x040000
 #define SRR1_TRAP	0x020000
+/* Bits of SRR1 that are never a copy of the MSR's (7.5). */
+#define SRR1_CAUSE 0x783f0000ul
 /* DSISR, and SRR1 after an instruction storage interrupt (7.5.3, 7.5.5). */
 #define DSISR_PROTECTION 0x08000000
 #define DSISR_STORE	 0x02000000
@@ -95,7 +97,7 @@ static __always_inline bool is_conditional_trap(u32 word)
 static __always_inline void decode_program(const struct pt_regs *regs,
 					   struct trap *t)
 {
-	unsigned long cause = regs->msr;
+	unsigned long cause = t->code;
 
 	if (cause & SRR1_TRAP) {
 		t->kind = TRAP_BREAKPOINT;
@@ -121,7 +123,7 @@ static __always_inline void decode_memory(const struct pt_regs *regs,
 	if (t->vector >= 0x400) {
 		t->addr = regs->nip;
 		t->flags |= TRAP_EXEC;
-		if (regs->msr & (DSISR_PROTECTION | SRR1_NO_EXEC))
+		if (t->code & (DSISR_PROTECTION | SRR1_NO_EXEC))
 			t->flags |= TRAP_PROTECTION;
 		return;
 	}
@@ -141,6 +143,7 @@ __noprobe void arch_trap_decode(struct pt_regs *regs, struct trap *t)
 	t->flags = 0;
 	t->vector = regs->trap & ~0x1ful;
 	t->code = regs->msr;
+	regs->msr &= ~SRR1_CAUSE;
 	t->addr = 0;
 	t->pc = regs->nip;
 	t->name = "unknown vector";
