@@ -3,10 +3,10 @@
  * Emulation of whatever touches the pc, LR, CTR, CR or the interrupt enable,
  * and of common integer instructions, loads and stores.
  *
- * Analysis is one function per family: it says no to an operation it does not
- * know, and otherwise puts the whole result into a struct insn_op.
- * arch_insn_apply() then does the access and, when nothing can fault any more,
- * changes the registers: `stdu r1` stores before r1 moves.
+ * Analysis is one function per family (emu= of insn.map), which puts the whole
+ * result into a struct insn_op. arch_insn_apply() then does the access and,
+ * when nothing can fault any more, changes the registers: `stdu r1` stores
+ * before r1 moves.
  *
  * Not offered, so that a copy in a slot runs instead: results that the manual
  * leaves undefined or that need OV; privileged instructions and memory operands
@@ -39,6 +39,7 @@ enum cr_bit { CR_LT = 8, CR_GT = 4, CR_EQ = 2, CR_SO = 1 };
 /* What the functions below work on; operands are fetched once. */
 struct analysis {
 	const struct insn *insn;
+	const struct arch_insn *arch; /* of it */
 	const struct pt_regs *regs;
 	struct insn_op *op;
 	u32 word;
@@ -49,61 +50,72 @@ struct analysis {
 	u32 uimm;
 };
 
-/* Results --------------------------------------------------------------------
+/* Results, all true ----------------------------------------------------------
  */
 
-static __noprobe void set_rt(struct analysis *x, u64 value)
+static __noprobe bool to_cr(struct analysis *x, u32 bits, u32 value)
 {
-	x->op->set |= INSN_SET_RT;
-	x->op->rt = x->rt;
-	x->op->rt_value = value;
+	x->op->set |= INSN_SET_CCR;
+	x->op->ccr = ((u32)x->regs->ccr & ~bits) | (value & bits);
+	return true;
 }
 
-/* Logical instructions and shifts name their target in RA. */
-static __noprobe void set_target_ra(struct analysis *x, u64 value)
-{
-	x->op->set |= INSN_SET_RT;
-	x->op->rt = x->ra;
-	x->op->rt_value = value;
-}
-
-static __noprobe void set_cr_field(struct analysis *x, unsigned field,
-				   u32 value)
+static __noprobe bool to_cr_field(struct analysis *x, unsigned field, u32 value)
 {
 	unsigned shift = 28 - 4 * field;
 
-	x->op->set |= INSN_SET_CCR;
-	x->op->ccr = ((u32)x->regs->ccr & ~(0xfu << shift)) | value << shift;
+	return to_cr(x, 0xfu << shift, value << shift);
 }
 
-static __noprobe void set_cr_bit(struct analysis *x, unsigned bit, bool value)
+/* LT, GT or EQ, and a copy of SO. */
+static __noprobe bool to_cr_compared(struct analysis *x, unsigned field,
+				     bool less, bool greater)
 {
-	u32 mask = 1u << (31 - bit);
+	u32 value = less ? CR_LT : greater ? CR_GT : CR_EQ;
 
-	x->op->set |= INSN_SET_CCR;
-	x->op->ccr = ((u32)x->regs->ccr & ~mask) | (value ? mask : 0);
+	if (x->regs->xer & XER_SO)
+		value |= CR_SO;
+	return to_cr_field(x, field, value);
 }
 
-static __noprobe bool cr_bit(const struct analysis *x, unsigned bit)
+static __noprobe bool to_gpr(struct analysis *x, unsigned reg, u64 value)
 {
-	return x->regs->ccr >> (31 - bit) & 1;
+	x->op->set |= INSN_SET_RT;
+	x->op->rt = reg;
+	x->op->rt_value = value;
+	return true;
 }
 
-static __noprobe u32 summary_overflow(const struct analysis *x)
+static __noprobe bool to_rt(struct analysis *x, u64 value)
 {
-	return x->regs->xer & XER_SO ? CR_SO : 0;
+	return to_gpr(x, x->rt, value);
 }
 
-/* CR0 of an instruction whose last bit is set. */
-static __noprobe void record(struct analysis *x)
+/* Logical instructions and shifts name their target in RA. */
+static __noprobe bool to_ra(struct analysis *x, u64 value)
+{
+	return to_gpr(x, x->ra, value);
+}
+
+/* CR0 says how the result compares with 0. */
+static __noprobe bool record(struct analysis *x)
 {
 	s64 value = (s64)x->op->rt_value;
 
-	set_cr_field(x, 0,
-		     (value < 0	  ? CR_LT
-		      : value > 0 ? CR_GT
-				  : CR_EQ) |
-			     summary_overflow(x));
+	return to_cr_compared(x, 0, value<0, value> 0);
+}
+
+/* The same for instructions with Rc. */
+static __noprobe bool to_rt_rc(struct analysis *x, u64 value)
+{
+	to_rt(x, value);
+	return x->word & 1 ? record(x) : true;
+}
+
+static __noprobe bool to_ra_rc(struct analysis *x, u64 value)
+{
+	to_ra(x, value);
+	return x->word & 1 ? record(x) : true;
 }
 
 static __noprobe void set_carry(struct analysis *x, bool ca, bool ca32)
@@ -113,18 +125,23 @@ static __noprobe void set_carry(struct analysis *x, bool ca, bool ca32)
 		     (ca ? XER_CA : 0) | (ca32 ? XER_CA32 : 0);
 }
 
-/* a + b + carry, with both carries out. */
-static __noprobe void add_carry(struct analysis *x, u64 a, u64 b, bool carry)
+/* a + b + carry, which also sets both carries. */
+static __noprobe u64 add(struct analysis *x, u64 a, u64 b, bool carry)
 {
 	u64 sum = a + b + carry;
 	u64 low = (u64)(u32)a + (u32)b + carry;
 
-	set_rt(x, sum);
 	set_carry(x, sum < a || (carry && sum == a), low >> 32);
+	return sum;
 }
 
 /* Branches -------------------------------------------------------------------
  */
+
+static __noprobe bool cr_bit(const struct analysis *x, unsigned bit)
+{
+	return x->regs->ccr >> (31 - bit) & 1;
+}
 
 /* Does the branch go? Counts CTR down if BO says so. */
 static __noprobe bool taken(struct analysis *x)
@@ -145,224 +162,104 @@ static __noprobe bool branch(struct analysis *x)
 {
 	u64 target = x->insn->target;
 
-	switch (x->insn->arch.op) {
-	case PPC_B:
-	case PPC_BC:
-	case PPC_BCL_HERE:
-		break;
-	case PPC_BCLR:
+	if (x->arch->op == PPC_BCLR)
 		target = x->regs->link & ~3ull;
-		break;
-	case PPC_BCCTR:
+	else if (x->arch->op == PPC_BCCTR)
 		target = x->regs->ctr & ~3ull;
-		break;
-	default:
-		return false;
-	}
 	if (x->word & 1) {
 		x->op->set |= INSN_SET_LINK;
 		x->op->link = x->insn->pc + 4;
 	}
-	if (x->insn->arch.op == PPC_B || taken(x))
+	if (x->arch->op == PPC_B || taken(x))
 		x->op->nip = target;
 	return true;
 }
 
-/* Integer --------------------------------------------------------------------
+/* Integer, one line for each instruction -------------------------------------
  */
 
 /* What a prefixed displacement is added to: the pc or a register. */
 static __noprobe u64 prefixed_address(const struct analysis *x)
 {
-	const struct arch_insn *arch = &x->insn->arch;
-
 	if (x->insn->flags & (INSN_PC_READ | INSN_PC_MEM))
 		return x->insn->target;
-	return x->base + (u64)insn_displacement(arch->prefix, arch->word);
+	return x->base + (u64)insn_displacement(x->arch->prefix, x->arch->word);
 }
 
+/* clang-format off */
 static __noprobe bool immediate(struct analysis *x)
 {
-	switch (x->insn->arch.op) {
-	case PPC_ADDI:
-		set_rt(x, x->base + (u64)x->simm);
-		return true;
-	case PPC_ADDIS:
-		set_rt(x, x->base + (u64)x->simm * 0x10000);
-		return true;
-	case PPC_ADDPCIS:
-		set_rt(x, x->insn->target);
-		return true;
-	case PPC_PADDI:
-		set_rt(x, prefixed_address(x));
-		return true;
-	case PPC_ADDIC:
-	case PPC_ADDIC_RC:
-		add_carry(x, x->a, (u64)x->simm, false);
-		if (x->insn->arch.op == PPC_ADDIC_RC)
-			record(x);
-		return true;
-	case PPC_SUBFIC:
-		add_carry(x, ~x->a, (u64)x->simm, true);
-		return true;
-	case PPC_MULLI:
-		set_rt(x, x->a * (u64)x->simm);
-		return true;
-	default:
-		return false;
+	u64 simm = (u64)x->simm, uimm = x->uimm, high = uimm << 16;
+
+	switch (x->arch->op) {
+	case PPC_ADDI:	   return to_rt(x, x->base + simm);
+	case PPC_ADDIS:	   return to_rt(x, x->base + simm * 0x10000);
+	case PPC_PADDI:	   return to_rt(x, prefixed_address(x));
+	case PPC_ADDPCIS:  return to_rt(x, x->insn->target);
+	case PPC_MULLI:	   return to_rt(x, x->a * simm);
+	case PPC_ADDIC:	   return to_rt(x, add(x, x->a, simm, false));
+	case PPC_ADDIC_RC: return to_rt(x, add(x, x->a, simm, false)) && record(x);
+	case PPC_SUBFIC:   return to_rt(x, add(x, ~x->a, simm, true));
+	case PPC_ORI:	   return to_ra(x, x->s | uimm);
+	case PPC_ORIS:	   return to_ra(x, x->s | high);
+	case PPC_XORI:	   return to_ra(x, x->s ^ uimm);
+	case PPC_XORIS:	   return to_ra(x, x->s ^ high);
+	case PPC_ANDI_RC:  return to_ra(x, x->s & uimm) && record(x);
+	case PPC_ANDIS_RC: return to_ra(x, x->s & high) && record(x);
+	default:	   return x->insn->flags & INSN_NOP;
 	}
 }
-
-static __noprobe bool immediate_logic(struct analysis *x)
-{
-	u64 high = (u64)x->uimm << 16;
-
-	switch (x->insn->arch.op) {
-	case PPC_ORI:
-		set_target_ra(x, x->s | x->uimm);
-		return true;
-	case PPC_ORIS:
-		set_target_ra(x, x->s | high);
-		return true;
-	case PPC_XORI:
-		set_target_ra(x, x->s ^ x->uimm);
-		return true;
-	case PPC_XORIS:
-		set_target_ra(x, x->s ^ high);
-		return true;
-	case PPC_ANDI_RC:
-		set_target_ra(x, x->s & x->uimm);
-		record(x);
-		return true;
-	case PPC_ANDIS_RC:
-		set_target_ra(x, x->s & high);
-		record(x);
-		return true;
-	case PPC_NOP:
-	case PPC_XNOP:
-	case PPC_PNOP:
-		return true;
-	default:
-		return false;
-	}
-}
-
-#define BIT_OE 0x400u
 
 static __noprobe bool arithmetic(struct analysis *x)
 {
 	bool carry = x->regs->xer & XER_CA;
+	u64 a = x->a, b = x->b, all = ~0ull;
 
-	if (x->word & BIT_OE)
-		return false;
-	switch (x->insn->arch.op) {
-	case PPC_ADD:
-		set_rt(x, x->a + x->b);
-		break;
-	case PPC_SUBF:
-		set_rt(x, x->b - x->a);
-		break;
-	case PPC_NEG:
-		set_rt(x, -x->a);
-		break;
-	case PPC_ADDC:
-		add_carry(x, x->a, x->b, false);
-		break;
-	case PPC_SUBFC:
-		add_carry(x, ~x->a, x->b, true);
-		break;
-	case PPC_ADDE:
-		add_carry(x, x->a, x->b, carry);
-		break;
-	case PPC_SUBFE:
-		add_carry(x, ~x->a, x->b, carry);
-		break;
-	case PPC_ADDZE:
-		add_carry(x, x->a, 0, carry);
-		break;
-	case PPC_SUBFZE:
-		add_carry(x, ~x->a, 0, carry);
-		break;
-	case PPC_ADDME:
-		add_carry(x, x->a, ~0ull, carry);
-		break;
-	case PPC_SUBFME:
-		add_carry(x, ~x->a, ~0ull, carry);
-		break;
-	case PPC_MULLD:
-		set_rt(x, x->a * x->b);
-		break;
-	case PPC_MULLW:
-		set_rt(x, (u64)((s64)(s32)x->a * (s32)x->b));
-		break;
-	default:
-		return false;
+	switch (x->arch->op) {
+	case PPC_ADD:	 return to_rt_rc(x, a + b);
+	case PPC_SUBF:	 return to_rt_rc(x, b - a);
+	case PPC_NEG:	 return to_rt_rc(x, -a);
+	case PPC_ADDC:	 return to_rt_rc(x, add(x, a, b, false));
+	case PPC_SUBFC:	 return to_rt_rc(x, add(x, ~a, b, true));
+	case PPC_ADDE:	 return to_rt_rc(x, add(x, a, b, carry));
+	case PPC_SUBFE:	 return to_rt_rc(x, add(x, ~a, b, carry));
+	case PPC_ADDZE:	 return to_rt_rc(x, add(x, a, 0, carry));
+	case PPC_SUBFZE: return to_rt_rc(x, add(x, ~a, 0, carry));
+	case PPC_ADDME:	 return to_rt_rc(x, add(x, a, all, carry));
+	case PPC_SUBFME: return to_rt_rc(x, add(x, ~a, all, carry));
+	case PPC_MULLD:	 return to_rt_rc(x, a * b);
+	case PPC_MULLW:	 return to_rt_rc(x, (u64)((s64)(s32)a * (s32)b));
+	default:	 return false;
 	}
-	if (x->word & 1)
-		record(x);
-	return true;
 }
 
 static __noprobe bool logic(struct analysis *x)
 {
-	u64 value;
+	u64 s = x->s, b = x->b;
+	u32 low = s;
 
-	switch (x->insn->arch.op) {
-	case PPC_AND:
-		value = x->s & x->b;
-		break;
-	case PPC_ANDC:
-		value = x->s & ~x->b;
-		break;
-	case PPC_NAND:
-		value = ~(x->s & x->b);
-		break;
-	case PPC_OR:
-		value = x->s | x->b;
-		break;
-	case PPC_ORC:
-		value = x->s | ~x->b;
-		break;
-	case PPC_NOR:
-		value = ~(x->s | x->b);
-		break;
-	case PPC_XOR:
-		value = x->s ^ x->b;
-		break;
-	case PPC_EQV:
-		value = ~(x->s ^ x->b);
-		break;
-	case PPC_EXTSB:
-		value = (u64)(s8)x->s;
-		break;
-	case PPC_EXTSH:
-		value = (u64)(s16)x->s;
-		break;
-	case PPC_EXTSW:
-		value = (u64)(s32)x->s;
-		break;
-	case PPC_CNTLZW:
-		value = (u32)x->s ? __builtin_clz(x->s) : 32;
-		break;
-	case PPC_CNTLZD:
-		value = x->s ? __builtin_clzll(x->s) : 64;
-		break;
-	case PPC_CNTTZW:
-		value = (u32)x->s ? __builtin_ctz(x->s) : 32;
-		break;
-	case PPC_CNTTZD:
-		value = x->s ? __builtin_ctzll(x->s) : 64;
-		break;
-	default:
-		return false;
+	switch (x->arch->op) {
+	case PPC_AND:	 return to_ra_rc(x, s & b);
+	case PPC_ANDC:	 return to_ra_rc(x, s & ~b);
+	case PPC_NAND:	 return to_ra_rc(x, ~(s & b));
+	case PPC_OR:	 return to_ra_rc(x, s | b);
+	case PPC_ORC:	 return to_ra_rc(x, s | ~b);
+	case PPC_NOR:	 return to_ra_rc(x, ~(s | b));
+	case PPC_XOR:	 return to_ra_rc(x, s ^ b);
+	case PPC_EQV:	 return to_ra_rc(x, ~(s ^ b));
+	case PPC_EXTSB:	 return to_ra_rc(x, (u64)(s8)s);
+	case PPC_EXTSH:	 return to_ra_rc(x, (u64)(s16)s);
+	case PPC_EXTSW:	 return to_ra_rc(x, (u64)(s32)s);
+	case PPC_CNTLZW: return to_ra_rc(x, low ? __builtin_clz(low) : 32);
+	case PPC_CNTLZD: return to_ra_rc(x, s ? __builtin_clzll(s) : 64);
+	case PPC_CNTTZW: return to_ra_rc(x, low ? __builtin_ctz(low) : 32);
+	case PPC_CNTTZD: return to_ra_rc(x, s ? __builtin_ctzll(s) : 64);
+	default:	 return false;
 	}
-	set_target_ra(x, value);
-	if (x->word & 1)
-		record(x);
-	return true;
 }
+/* clang-format on */
 
-/* sraw and srad: CA says whether ones were lost from a negative number. */
+/* CA says whether ones were lost from a negative number. */
 static __noprobe u64 shift_right_signed(struct analysis *x, s64 value,
 					unsigned bits, unsigned width)
 {
@@ -370,49 +267,7 @@ static __noprobe u64 shift_right_signed(struct analysis *x, s64 value,
 	bool ca = value < 0 && lost;
 
 	set_carry(x, ca, ca);
-	return (u64)(value >> (bits < 63 ? bits : 63));
-}
-
-static __noprobe bool shift(struct analysis *x)
-{
-	unsigned bits5 = x->rb, bits6 = x->rb | (x->word & 2) << 4;
-	u64 value;
-
-	switch (x->insn->arch.op) {
-	case PPC_SLW:
-		value = x->b & 0x20 ? 0 : (u32)x->s << (x->b & 31);
-		break;
-	case PPC_SRW:
-		value = x->b & 0x20 ? 0 : (u32)x->s >> (x->b & 31);
-		break;
-	case PPC_SLD:
-		value = x->b & 0x40 ? 0 : x->s << (x->b & 63);
-		break;
-	case PPC_SRD:
-		value = x->b & 0x40 ? 0 : x->s >> (x->b & 63);
-		break;
-	case PPC_SRAW:
-		value = shift_right_signed(x, (s32)x->s, x->b & 0x3f, 32);
-		break;
-	case PPC_SRAWI:
-		value = shift_right_signed(x, (s32)x->s, bits5, 32);
-		break;
-	case PPC_SRAD:
-		value = shift_right_signed(x, (s64)x->s, x->b & 0x7f, 64);
-		break;
-	case PPC_SRADI:
-		value = shift_right_signed(x, (s64)x->s, bits6, 64);
-		break;
-	case PPC_EXTSWSLI:
-		value = (u64)(s32)x->s << bits6;
-		break;
-	default:
-		return false;
-	}
-	set_target_ra(x, value);
-	if (x->word & 1)
-		record(x);
-	return true;
+	return (u64)(value >> min(bits, 63u));
 }
 
 static __noprobe u64 rotate_left(u64 value, unsigned bits)
@@ -428,162 +283,150 @@ static __noprobe u64 mask(unsigned first, unsigned last)
 	return first <= last ? from & to : from | to;
 }
 
+/* Into the register's old value, where the mask has ones. */
+static __noprobe u64 insert(const struct analysis *x, u64 value, u64 m)
+{
+	return (value & m) | (x->a & ~m);
+}
+
+/* clang-format off */
+static __noprobe bool shift(struct analysis *x)
+{
+	unsigned sh = x->rb, sh6 = sh | (x->word & 2) << 4;
+	unsigned n = x->b & 31, n6 = x->b & 63, n7 = x->b & 127;
+	s64 s = (s64)x->s, word = (s32)x->s;
+	u64 us = x->s;
+
+	switch (x->arch->op) {
+	case PPC_SLW:	return to_ra_rc(x, n6 > 31 ? 0 : (u32)us << n);
+	case PPC_SRW:	return to_ra_rc(x, n6 > 31 ? 0 : (u32)us >> n);
+	case PPC_SLD:	return to_ra_rc(x, n7 > 63 ? 0 : us << n6);
+	case PPC_SRD:	return to_ra_rc(x, n7 > 63 ? 0 : us >> n6);
+	case PPC_SRAW:	return to_ra_rc(x, shift_right_signed(x, word, n6, 32));
+	case PPC_SRAWI:	return to_ra_rc(x, shift_right_signed(x, word, sh, 32));
+	case PPC_SRAD:	return to_ra_rc(x, shift_right_signed(x, s, n7, 64));
+	case PPC_SRADI:	return to_ra_rc(x, shift_right_signed(x, s, sh6, 64));
+	case PPC_EXTSWSLI: return to_ra_rc(x, (u64)word << sh6);
+	default:	return false;
+	}
+}
+
 static __noprobe bool rotate(struct analysis *x)
 {
-	unsigned sh = x->rb | (x->word & 2) << 4;
-	unsigned mb = insn_field(x->word, 21, 25) | (x->word & 0x20);
-	unsigned mb32 = insn_field(x->word, 21, 25) + 32;
-	unsigned me32 = insn_field(x->word, 26, 30) + 32;
-	u64 twice = (u32)x->s * 0x100000001ull; /* low word in both halves */
-	u64 m, value;
+	unsigned sh = x->rb, sh6 = sh | (x->word & 2) << 4;
+	unsigned m = insn_field(x->word, 21, 25);
+	unsigned m6 = m | (x->word & 0x20);
+	u64 m32 = mask(m + 32, insn_field(x->word, 26, 30) + 32);
+	u64 s = x->s, twice = (u32)s * 0x100000001ull; /* in both halves */
+	u64 by_sh = rotate_left(s, sh6), by_b = rotate_left(s, x->b);
+	u64 word_by_sh = rotate_left(twice, sh);
 
-	switch (x->insn->arch.op) {
-	case PPC_RLWINM:
-		value = rotate_left(twice, x->rb) & mask(mb32, me32);
-		break;
-	case PPC_RLWNM:
-		value = rotate_left(twice, x->b & 31) & mask(mb32, me32);
-		break;
-	case PPC_RLWIMI:
-		m = mask(mb32, me32);
-		value = (rotate_left(twice, x->rb) & m) | (x->a & ~m);
-		break;
-	case PPC_RLDICL:
-		value = rotate_left(x->s, sh) & mask(mb, 63);
-		break;
-	case PPC_RLDICR:
-		value = rotate_left(x->s, sh) & mask(0, mb);
-		break;
-	case PPC_RLDIC:
-		value = rotate_left(x->s, sh) & mask(mb, 63 - sh);
-		break;
-	case PPC_RLDIMI:
-		m = mask(mb, 63 - sh);
-		value = (rotate_left(x->s, sh) & m) | (x->a & ~m);
-		break;
-	case PPC_RLDCL:
-		value = rotate_left(x->s, x->b & 63) & mask(mb, 63);
-		break;
-	case PPC_RLDCR:
-		value = rotate_left(x->s, x->b & 63) & mask(0, mb);
-		break;
-	default:
-		return false;
+	switch (x->arch->op) {
+	case PPC_RLWINM: return to_ra_rc(x, word_by_sh & m32);
+	case PPC_RLWIMI: return to_ra_rc(x, insert(x, word_by_sh, m32));
+	case PPC_RLWNM:	 return to_ra_rc(x, rotate_left(twice, x->b & 31) & m32);
+	case PPC_RLDICL: return to_ra_rc(x, by_sh & mask(m6, 63));
+	case PPC_RLDICR: return to_ra_rc(x, by_sh & mask(0, m6));
+	case PPC_RLDIC:	 return to_ra_rc(x, by_sh & mask(m6, 63 - sh6));
+	case PPC_RLDIMI: return to_ra_rc(x, insert(x, by_sh, mask(m6, 63 - sh6)));
+	case PPC_RLDCL:	 return to_ra_rc(x, by_b & mask(m6, 63));
+	case PPC_RLDCR:	 return to_ra_rc(x, by_b & mask(0, m6));
+	default:	 return false;
 	}
-	set_target_ra(x, value);
-	if (x->word & 1)
-		record(x);
-	return true;
 }
+/* clang-format on */
 
 /* Condition register ---------------------------------------------------------
  */
 
-static __noprobe void compare(struct analysis *x, bool less, bool greater)
+/* L (bit 10) makes them 64 bits wide. */
+static __noprobe bool compare_signed(struct analysis *x, s64 a, s64 b)
 {
-	set_cr_field(x, insn_field(x->word, 6, 8),
-		     (less	? CR_LT
-		      : greater ? CR_GT
-				: CR_EQ) |
-			     summary_overflow(x));
-}
-
-static __noprobe void compare_signed(struct analysis *x, s64 a, s64 b)
-{
-	if (!(x->word & 1 << 21)) { /* L */
+	if (!insn_field(x->word, 10, 10)) {
 		a = (s32)a;
 		b = (s32)b;
 	}
-	compare(x, a<b, a> b);
+	return to_cr_compared(x, x->rt >> 2, a < b, b < a);
 }
 
-static __noprobe void compare_unsigned(struct analysis *x, u64 a, u64 b)
+static __noprobe bool compare_unsigned(struct analysis *x, u64 a, u64 b)
 {
-	if (!(x->word & 1 << 21)) {
+	if (!insn_field(x->word, 10, 10)) {
 		a = (u32)a;
 		b = (u32)b;
 	}
-	compare(x, a<b, a> b);
+	return to_cr_compared(x, x->rt >> 2, a < b, b < a);
 }
 
-static __noprobe bool cr_logic(struct analysis *x)
+static __noprobe bool to_cr_bit(struct analysis *x, bool value)
 {
-	bool a = cr_bit(x, x->ra), b = cr_bit(x, x->rb), value;
-
-	switch (x->insn->arch.op) {
-	case PPC_CRAND:
-		value = a && b;
-		break;
-	case PPC_CRANDC:
-		value = a && !b;
-		break;
-	case PPC_CRNAND:
-		value = !(a && b);
-		break;
-	case PPC_CROR:
-		value = a || b;
-		break;
-	case PPC_CRORC:
-		value = a || !b;
-		break;
-	case PPC_CRNOR:
-		value = !(a || b);
-		break;
-	case PPC_CRXOR:
-		value = a != b;
-		break;
-	case PPC_CREQV:
-		value = a == b;
-		break;
-	default:
-		return false;
-	}
-	set_cr_bit(x, x->rt, value);
-	return true;
+	return to_cr(x, 1u << (31 - x->rt), value ? ~0u : 0);
 }
 
+/* clang-format off */
 static __noprobe bool condition(struct analysis *x)
 {
-	switch (x->insn->arch.op) {
-	case PPC_CMP:
-		compare_signed(x, (s64)x->a, (s64)x->b);
-		return true;
-	case PPC_CMPI:
-		compare_signed(x, (s64)x->a, x->simm);
-		return true;
-	case PPC_CMPL:
-		compare_unsigned(x, x->a, x->b);
-		return true;
-	case PPC_CMPLI:
-		compare_unsigned(x, x->a, x->uimm);
-		return true;
-	case PPC_ISEL:
-		set_rt(x,
-		       cr_bit(x, insn_field(x->word, 21, 25)) ? x->base : x->b);
-		return true;
-	case PPC_SETBC:
-		set_rt(x, cr_bit(x, x->ra));
-		return true;
-	case PPC_SETBCR:
-		set_rt(x, !cr_bit(x, x->ra));
-		return true;
-	case PPC_SETNBC:
-		set_rt(x, -(u64)cr_bit(x, x->ra));
-		return true;
-	case PPC_SETNBCR:
-		set_rt(x, -(u64)!cr_bit(x, x->ra));
-		return true;
-	case PPC_MCRF:
-		set_cr_field(x, insn_field(x->word, 6, 8),
-			     x->regs->ccr >> (28 - 4 * (x->ra >> 2)) & 0xf);
-		return true;
-	default:
-		return cr_logic(x);
+	bool a = cr_bit(x, x->ra), b = cr_bit(x, x->rb);
+	bool c = cr_bit(x, insn_field(x->word, 21, 25));
+	u32 field = x->regs->ccr >> (28 - 4 * (x->ra >> 2)) & 0xf;
+
+	switch (x->arch->op) {
+	case PPC_CMP:	  return compare_signed(x, (s64)x->a, (s64)x->b);
+	case PPC_CMPI:	  return compare_signed(x, (s64)x->a, x->simm);
+	case PPC_CMPL:	  return compare_unsigned(x, x->a, x->b);
+	case PPC_CMPLI:	  return compare_unsigned(x, x->a, x->uimm);
+	case PPC_ISEL:	  return to_rt(x, c ? x->base : x->b);
+	case PPC_SETBC:	  return to_rt(x, a);
+	case PPC_SETBCR:  return to_rt(x, !a);
+	case PPC_SETNBC:  return to_rt(x, -(u64)a);
+	case PPC_SETNBCR: return to_rt(x, -(u64)!a);
+	case PPC_MCRF:	  return to_cr_field(x, x->rt >> 2, field);
+	case PPC_CRAND:	  return to_cr_bit(x, a && b);
+	case PPC_CRANDC:  return to_cr_bit(x, a && !b);
+	case PPC_CRNAND:  return to_cr_bit(x, !(a && b));
+	case PPC_CROR:	  return to_cr_bit(x, a || b);
+	case PPC_CRORC:	  return to_cr_bit(x, a || !b);
+	case PPC_CRNOR:	  return to_cr_bit(x, !(a || b));
+	case PPC_CRXOR:	  return to_cr_bit(x, a != b);
+	case PPC_CREQV:	  return to_cr_bit(x, a == b);
+	default:	  return false;
 	}
 }
+/* clang-format on */
 
 /* Special registers ----------------------------------------------------------
  */
+
+static __noprobe bool to_link(struct analysis *x, u64 value)
+{
+	x->op->set |= INSN_SET_LINK;
+	x->op->link = value;
+	return true;
+}
+
+static __noprobe bool to_ctr(struct analysis *x, u64 value)
+{
+	x->op->set |= INSN_SET_CTR;
+	x->op->ctr = value;
+	return true;
+}
+
+static __noprobe bool to_xer(struct analysis *x, u64 value)
+{
+	x->op->set |= INSN_SET_XER;
+	x->op->xer = value;
+	return true;
+}
+
+/* With L = 1 only EE and RI change (ISA 3.1 III 5.4.4). */
+static __noprobe bool to_msr(struct analysis *x, u64 value)
+{
+	const u64 bits = MSR_EE | MSR_RI;
+
+	x->op->set |= INSN_SET_MSR;
+	x->op->msr = (x->regs->msr & ~bits) | (value & bits);
+	return true;
+}
 
 /* The CR bits that an eight-bit field mask selects. */
 static __noprobe u32 cr_mask(u32 fxm)
@@ -596,67 +439,30 @@ static __noprobe u32 cr_mask(u32 fxm)
 	return bits;
 }
 
+/* clang-format off */
 static __noprobe bool special(struct analysis *x)
 {
 	u32 bits = cr_mask(insn_field(x->word, 12, 19));
-	struct insn_op *op = x->op;
 
-	switch (x->insn->arch.op) {
-	case PPC_MFLR:
-		set_rt(x, x->regs->link);
-		return true;
-	case PPC_MFCTR:
-		set_rt(x, x->regs->ctr);
-		return true;
-	case PPC_MFXER:
-		set_rt(x, x->regs->xer);
-		return true;
-	case PPC_MTLR:
-		op->set |= INSN_SET_LINK;
-		op->link = x->s;
-		return true;
-	case PPC_MTCTR:
-		op->set |= INSN_SET_CTR;
-		op->ctr = x->s;
-		return true;
-	case PPC_MTXER:
-		op->set |= INSN_SET_XER;
-		op->xer = x->s;
-		return true;
-	case PPC_MFCR:
-		set_rt(x, (u32)x->regs->ccr);
-		return true;
-	case PPC_MFOCRF: /* the other bits are undefined */
-		set_rt(x, (u32)x->regs->ccr & bits);
-		return true;
+	switch (x->arch->op) {
+	case PPC_MFLR:	    return to_rt(x, x->regs->link);
+	case PPC_MFCTR:	    return to_rt(x, x->regs->ctr);
+	case PPC_MFXER:	    return to_rt(x, x->regs->xer);
+	case PPC_MTLR:	    return to_link(x, x->s);
+	case PPC_MTCTR:	    return to_ctr(x, x->s);
+	case PPC_MTXER:	    return to_xer(x, x->s);
+	case PPC_MFCR:	    return to_rt(x, (u32)x->regs->ccr);
+	/* The other bits are undefined. */
+	case PPC_MFOCRF:    return to_rt(x, (u32)x->regs->ccr & bits);
 	case PPC_MTCRF:
-	case PPC_MTOCRF:
-		op->set |= INSN_SET_CCR;
-		op->ccr = ((u32)x->regs->ccr & ~bits) | (x->s & bits);
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* With L = 1 only EE and RI change (ISA 3.1 III 5.4.4). */
-static __noprobe bool machine_state(struct analysis *x)
-{
-	const u64 bits = MSR_EE | MSR_RI;
-
-	switch (x->insn->arch.op) {
-	case PPC_MFMSR:
-		set_rt(x, x->regs->msr);
-		return true;
+	case PPC_MTOCRF:    return to_cr(x, bits, x->s);
+	case PPC_MFMSR:	    return to_rt(x, x->regs->msr);
 	case PPC_MTMSR_EE:
-	case PPC_MTMSRD_EE:
-		x->op->set |= INSN_SET_MSR;
-		x->op->msr = (x->regs->msr & ~bits) | (x->s & bits);
-		return true;
-	default:
-		return false;
+	case PPC_MTMSRD_EE: return to_msr(x, x->s);
+	default:	    return false;
 	}
 }
+/* clang-format on */
 
 /* Memory ---------------------------------------------------------------------
  */
@@ -665,7 +471,7 @@ static __noprobe u64 access_address(const struct analysis *x)
 {
 	if (x->insn->flags & INSN_PREFIXED)
 		return prefixed_address(x);
-	switch (x->insn->arch.access & INSN_ACCESS_FORM) {
+	switch (x->arch->access & INSN_ACCESS_FORM) {
 	case INSN_ACCESS_D:
 		return x->base + (u64)x->simm;
 	case INSN_ACCESS_DS:
@@ -682,7 +488,7 @@ static __noprobe u64 reverse(u64 value, unsigned size)
 
 static __noprobe bool access(struct analysis *x)
 {
-	unsigned how = x->insn->arch.access;
+	unsigned how = x->arch->access;
 	unsigned size = 1u << (how & INSN_ACCESS_SIZE);
 	bool store = how & INSN_ACCESS_STORE;
 	u64 ea = access_address(x);
@@ -763,19 +569,22 @@ static __noprobe int access_memory(struct insn_op *op)
 /* The contract ---------------------------------------------------------------
  */
 
-static __noprobe bool analyse(struct analysis *x)
-{
-	const struct insn *insn = x->insn;
+typedef bool family_fn(struct analysis *x);
 
-	if (!(x->regs->msr & MSR_SF) || insn->arch.op == 0)
-		return false;
-	if (insn->flags & INSN_PRIV && x->regs->msr & MSR_PR)
-		return false;
-	if (insn->arch.access)
-		return access(x);
-	return branch(x) || immediate(x) || immediate_logic(x) ||
-	       arithmetic(x) || logic(x) || shift(x) || rotate(x) ||
-	       condition(x) || special(x) || machine_state(x);
+static family_fn *const families[EMU_FAMILIES] = {
+	[EMU_BRANCH] = branch,	       [EMU_IMMEDIATE] = immediate,
+	[EMU_ARITHMETIC] = arithmetic, [EMU_LOGIC] = logic,
+	[EMU_SHIFT] = shift,	       [EMU_ROTATE] = rotate,
+	[EMU_CONDITION] = condition,   [EMU_SPECIAL] = special,
+	[EMU_ACCESS] = access,
+};
+
+/* Not in 32-bit mode; not what would trap. */
+static __noprobe bool may_emulate(const struct insn *insn,
+				  const struct pt_regs *regs)
+{
+	return insn->arch.emu && regs->msr & MSR_SF &&
+	       !(insn->flags & INSN_PRIV && regs->msr & MSR_PR);
 }
 
 __noprobe enum insn_emu arch_insn_analyse(const struct insn *insn,
@@ -785,6 +594,7 @@ __noprobe enum insn_emu arch_insn_analyse(const struct insn *insn,
 	u32 word = insn->arch.word;
 	struct analysis x = {
 		.insn = insn,
+		.arch = &insn->arch,
 		.regs = regs,
 		.op = op,
 		.word = word,
@@ -803,7 +613,7 @@ __noprobe enum insn_emu arch_insn_analyse(const struct insn *insn,
 	op->access = 0;
 	op->fault_va = 0;
 	op->nip = insn->pc + insn->len;
-	if (!analyse(&x))
+	if (!may_emulate(insn, regs) || !families[insn->arch.emu](&x))
 		return INSN_EMU_NONE;
 	return op->access ? INSN_EMU_NEEDS_MEMORY : INSN_EMU_DONE_IN_REGS;
 }

@@ -41,6 +41,7 @@ struct insn_row {
 	u32 flags; /* enum insn_flag */
 	u8 deny;   /* enum insn_deny */
 	u8 check;  /* enum insn_check */
+	u8 emu;	   /* enum insn_emu_family */
 	u8 access; /* enum insn_access */
 };
 
@@ -82,6 +83,9 @@ static unsigned find_word(u32 word)
 	}
 	return PPC_NONE;
 }
+
+/* Bit 21 of XO-form instructions: OV and SO are set. */
+#define OE 0x400u
 
 /* Branch always / count down, as bits of BO. */
 #define BO_NO_CR  0x10
@@ -262,6 +266,9 @@ static void operand_flags(struct insn *insn)
 			insn->flags |= INSN_PRIV;
 		break;
 	default:
+		/* No emulation of the forms that set OV. */
+		if (insn->arch.emu == EMU_ARITHMETIC && word & OE)
+			insn->arch.emu = EMU_NONE;
 		if (is_pcrel(insn->arch.prefix))
 			insn->flags |= insn->flags & INSN_MEM ? INSN_PC_MEM
 							      : INSN_PC_READ;
@@ -289,6 +296,7 @@ static int undecodable(struct insn *insn)
 	insn->deny = INSN_DENY_UNDECODABLE;
 	insn->flags = 0;
 	insn->arch.op = PPC_NONE;
+	insn->arch.emu = EMU_NONE;
 	insn->arch.access = 0;
 	insn->len = 4;
 	return -EILSEQ;
@@ -327,6 +335,7 @@ int arch_insn_decode(struct insn *insn, const void *buf, size_t avail, u64 pc)
 	if (!op || !valid_form(row->check, word, prefix))
 		return undecodable(insn);
 	insn->arch.op = op;
+	insn->arch.emu = row->emu;
 	insn->arch.access = row->access;
 	insn->flags = row->flags;
 	insn->deny = row->deny;

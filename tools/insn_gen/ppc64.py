@@ -44,6 +44,7 @@ class Row(NamedTuple):
     flags: list
     deny: str
     check: str
+    emu: str
     access: int
 
     @property
@@ -128,7 +129,7 @@ def parse_row(line, forms, ref, common):
         drawing = drawing[bar + 1:]
     word = parse_word(line, drawing)
     flags = ["prefixed"] if prefix else []
-    deny, check = "ok", "none"
+    deny, check, emu = "ok", "none", "none"
     access_words = []
     for item in attributes:
         key, _, value = item.partition("=")
@@ -136,12 +137,15 @@ def parse_row(line, forms, ref, common):
             deny = "deny_" + value
         elif key == "check":
             check = value
+        elif key == "emu":
+            emu = value
         elif key in ("load", "store", "signed", "reversed", "update"):
             access_words.append(item)
         else:
             flags.append(item)
+    access = parse_access(line, word, access_words)
     return Row(line, name, ref, prefix, word, flags, deny, check,
-               parse_access(line, word, access_words))
+               "access" if access else emu, access)
 
 
 def read_rows(lines):
@@ -217,7 +221,8 @@ def c_row(row):
     flags = " | ".join(f"INSN_{f.upper()}" for f in row.flags) or "0"
     return (f"\t[{enum_name(row)}] = {{ {row.word.mask:#010x},"
             f" {row.word.value:#010x}, {flags}, INSN_{row.deny.upper()},"
-            f" CHECK_{row.check.upper()}, {row.access:#04x} }},")
+            f" CHECK_{row.check.upper()}, EMU_{row.emu.upper()},"
+            f" {row.access:#04x} }},")
 
 
 def c_name(row):

@@ -17,7 +17,23 @@ struct arch_insn {
 	u32 word;   /* the instruction, or the suffix of a prefixed one */
 	u32 prefix; /* 0 without one */
 	u16 op;	    /* enum ppc_op of <gen/insn_table.h>, PPC_NONE = 0 */
+	u8 emu;	    /* enum insn_emu_family */
 	u8 access;  /* plain load or store: enum insn_access; else 0 */
+};
+
+/* Which function of emulate.c knows it; insn.map says so. */
+enum insn_emu_family {
+	EMU_NONE,
+	EMU_BRANCH,
+	EMU_IMMEDIATE,
+	EMU_ARITHMETIC,
+	EMU_LOGIC,
+	EMU_SHIFT,
+	EMU_ROTATE,
+	EMU_CONDITION,
+	EMU_SPECIAL,
+	EMU_ACCESS,
+	EMU_FAMILIES
 };
 
 /* arch_insn.access: the low two bits are log2 of the size. */
