@@ -32,6 +32,10 @@ static inline unsigned long frame_pointer(const struct pt_regs *regs);
 static inline unsigned long regs_return_value(const struct pt_regs *regs);
 static inline void regs_return_value_set(struct pt_regs *regs, unsigned long v);
 
+/* Sets argument @n, which must be one that is passed in a register. */
+static inline void regs_argument_set(struct pt_regs *regs, unsigned n,
+				     unsigned long v);
+
 /*
  * Argument @n (from 0) of the function at whose first instruction (ppc64: local
  * entry) @regs were taken: integers and pointers only. Arguments on the stack

@@ -38,6 +38,12 @@ static inline void regs_return_value_set(struct pt_regs *regs, unsigned long v)
 	regs->gpr[3] = v;
 }
 
+static inline void regs_argument_set(struct pt_regs *regs, unsigned n,
+				     unsigned long v)
+{
+	regs->gpr[3 + n] = v;
+}
+
 static inline bool regs_irqs_enabled(const struct pt_regs *regs)
 {
 	return regs->msr & MSR_EE;

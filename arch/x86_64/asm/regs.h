@@ -38,6 +38,15 @@ static inline void regs_return_value_set(struct pt_regs *regs, unsigned long v)
 	regs->ax = v;
 }
 
+static inline void regs_argument_set(struct pt_regs *regs, unsigned n,
+				     unsigned long v)
+{
+	unsigned long *const where[] = { &regs->di, &regs->si, &regs->dx,
+					 &regs->cx, &regs->r8, &regs->r9 };
+
+	*where[n] = v;
+}
+
 static inline bool regs_irqs_enabled(const struct pt_regs *regs)
 {
 	return regs->flags & X86_FLAGS_IF;
