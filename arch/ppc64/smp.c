@@ -14,7 +14,6 @@
 #include <arch/smp.h>
 #include <arch/boot.h>
 #include <arch/mmu.h>
-#include <arch/timer.h>
 #include <asm/entry.h>
 #include <asm/hcall.h>
 #include <asm/irq.h>
@@ -29,10 +28,11 @@
 #define TARGET_OTHERS (-2L)
 
 /*
- * How long a CPU may keep interrupts off before its NMI is a real one. A host that
- * is busy may not even run it for many milliseconds.
+ * How often we look whether a CPU answers before its NMI is a real one. Not a
+ * time: each look lets an emulator run other CPUs, and costs next to none under
+ * icount.
  */
-#define NMI_PATIENCE_NS (500 * 1000 * 1000ull)
+#define NMI_PATIENCE 100000
 
 STATIC_ASSERT(offsetof(struct cpu, boot_stack_top) == CPU_BOOT_STACK);
 
@@ -85,17 +85,14 @@ bool smp_nmi_take(void)
 /* True if @cpu took the request. */
 static bool nmi_ask(struct cpu *cpu)
 {
-	u64 limit = arch_clock_ns() + NMI_PATIENCE_NS;
-
 	store_release(&nmi_asked[cpu->id], 1); /* pairs with smp_nmi_take() */
 	arch_ipi_send(cpu);
-	while (load_acquire(&nmi_asked[cpu->id])) {
+	for (unsigned i = 0; i < NMI_PATIENCE; i++) {
+		if (!load_acquire(&nmi_asked[cpu->id]))
+			return true;
 		cpu_relax();
-		if (arch_clock_ns() >= limit)
-			return !__atomic_exchange_n(&nmi_asked[cpu->id], 0,
-						    __ATOMIC_ACQ_REL);
 	}
-	return true;
+	return !__atomic_exchange_n(&nmi_asked[cpu->id], 0, __ATOMIC_ACQ_REL);
 }
 
 /* Our own reset comes behind the call, where it does no harm. */
