@@ -37,8 +37,8 @@ void arch_text_rewrite(void *alias, const void *text);
 /*
  * Small code that patch tests run while changing it: @count sites, each a
  * function-like snippet returning a number. arch_text_site_code() writes to
- * @buf the bytes (ARCH_TEXT_SITE_SIZE of them, of which the first ARCH_TEXT_SITE_PATCH differ) that make a site
- * return @value.
+ * @buf the bytes (ARCH_TEXT_SITE_SIZE of them, of which the first
+ * ARCH_TEXT_SITE_PATCH differ) that make a site return @value.
  */
 void arch_text_site_code(u8 *buf, unsigned value);
 /* Does to @regs, at a site with @code, what running its first instruction does. */
