@@ -263,17 +263,32 @@ static void run_one(const struct test *test, unsigned number)
 	report(test, number);
 }
 
-static bool is_wanted(const struct test *test, const char *glob)
+/* Does one of the globs, which commas separate, match the case? */
+static bool is_match(const struct test *test, const char *globs)
 {
-	char full[LINE_MAX_BYTES / 2];
+	char full[LINE_MAX_BYTES / 2], glob[LINE_MAX_BYTES / 2];
 
-	if (!glob || !*glob)
-		glob = "*";
-	/* Suite bad fails on purpose, for tests of the runner: by name only. */
-	if (!strcmp(test->suite, "bad") && strncmp(glob, "bad", 3))
-		return false;
 	snprintf(full, sizeof(full), "%s.%s", test->suite, test->name);
-	return glob_match(glob, test->suite) || glob_match(glob, full);
+	while (*globs) {
+		const char *comma = strchr(globs, ',');
+		size_t n = comma ? (size_t)(comma - globs) : strlen(globs);
+
+		snprintf(glob, sizeof(glob), "%.*s", (int)n, globs);
+		if (glob_match(glob, test->suite) || glob_match(glob, full))
+			return true;
+		globs += n + (globs[n] == ',');
+	}
+	return false;
+}
+
+static bool is_wanted(const struct test *test, const char *globs)
+{
+	if (!globs || !*globs)
+		globs = "*";
+	/* Suite bad fails on purpose, for tests of the runner: by name only. */
+	if (!strcmp(test->suite, "bad") && strncmp(globs, "bad", 3))
+		return false;
+	return is_match(test, globs);
 }
 
 /* <0, 0, >0 by suite, file, line. */

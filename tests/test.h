@@ -46,8 +46,8 @@ struct test {
 	static void test_##suite_##_##name_(void)
 
 /*
- * Runs the cases whose `suite` or `suite.name` matches the glob, all if it is
- * NULL or empty, sorted by suite, then file, then line. Ends with the line
+ * Runs the cases whose `suite` or `suite.name` matches the glob or one of
+ * several with commas between, all if it is NULL or empty, sorted by suite, then file, then line. Ends with the line
  * "N passed, N failed, N skipped" and returns the number failed, or -ENOENT if
  * nothing matches. Not to be called twice at once.
  */
