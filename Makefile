@@ -155,7 +155,7 @@ all:        SETUP += build-x86_64 build-ppc64
 run:        SETUP += run-$(ARCH)
 debug:      SETUP += run-$(ARCH) debug
 iso:        SETUP += iso
-qemu-test:  SETUP += run-x86_64 run-ppc64
+qemu-test icount-test: SETUP += run-x86_64 run-ppc64
 boot-test:  SETUP += run-x86_64 run-ppc64 iso uefi
 gdb-test:   SETUP += run-x86_64 run-ppc64 debug pytest
 runner-test: SETUP += run-x86_64 run-ppc64 pytest
@@ -170,7 +170,8 @@ run_args = --machine $(MACHINE) --smp $(SMP) $(if $(BOOT),--boot $(BOOT)) \
 	$(if $(CPU),--cpu $(CPU)) --cmdline "$$CMDLINE"
 pytest = $(PYTHON) -m pytest -q -p no:cacheprovider
 
-.PHONY: run debug iso qemu-test boot-test gdb-test runner-test check test
+.PHONY: run debug iso qemu-test boot-test icount-test gdb-test \
+	runner-test check test
 run: $(B)/kernel.elf ## boot to the monitor; CMD='a; b' runs that and leaves
 	$(Q)tools/run $(run_args) --cmd "$$CMD"
 
@@ -183,7 +184,10 @@ iso: $(B)/kernel.elf ## CD image for GRUB, BIOS and UEFI, in build/ARCH; CMDLINE
 qemu-test: all ## self-tests on both machines, 1 and 4 CPUs; TEST=GLOB
 	$(Q)tests/qemu/run.py $(if $(TEST),--test '$(TEST)')
 
-boot-test: all ## every firmware, CPU model, byte order; runs that repeat
+icount-test: all ## deterministic machines: two runs must print the same
+	$(Q)tests/qemu/run.py --icount $(if $(TEST),--test '$(TEST)')
+
+boot-test: all ## every firmware, CPU model and byte order
 	$(Q)$(MAKE) --no-print-directory ENDIAN=little kernel
 	$(Q)tests/qemu/run.py --boot-matrix
 
