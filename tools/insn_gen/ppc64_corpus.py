@@ -2,12 +2,15 @@
 """Encodings to run, made from the ppc64 map: of every line, with operands that
 make sense as addresses, and with each form of its one-bit fields.
 
-  struct { u32 prefix, word; } insn_corpus[]	0 for no prefix
-  const char *const insn_corpus_names[]		the line each came from
-  insn_corpus_left_out[]			name and reason
+  insn_corpus[]			words, and the line they came from; first is set
+				for the first two of a line
+  insn_corpus_names[]		the lines
+  insn_corpus_left_out[]	name and reason
 
-Registers are r0, r3 to r12 and r1 as a base; r2 and r13 belong to the program that
-runs them. Displacements are multiples of 16 and small."""
+Registers are r0, r3 to r12 and, as a base with displacement, r1; r2 and r13
+belong to the program that runs them. Displacements are multiples of 16 and
+small; below r1 only if r1 moves there. Branches go a few words away, and not to
+themselves or a suffix."""
 import random
 
 from .ppc64 import read_rows
@@ -38,10 +41,10 @@ ONE_BIT = set("Rc OE LK AA L".split())
 DISPLACEMENTS = set("D DS DQ".split())
 
 
-def pick_gpr(rng, name, values):
+def pick_gpr(rng, name, values, base):
     if name == "RA" and rng.random() < 0.1:
         return 0
-    if name == "RA" and rng.random() < 0.1:
+    if name == "RA" and base and rng.random() < 0.2:
         return 1
     # Distinct, so that loads with update are valid.
     first = [] if name == "RA" else [0]
@@ -49,18 +52,27 @@ def pick_gpr(rng, name, values):
     return rng.choice(free)
 
 
-def pick(rng, name, width, values, prefixed):
+def pick_displacement(rng, width, values, update):
+    low, high = -64, 64
+    if values.get("RA") == 1:
+        low, high = (-64, 0) if update else (-16, 64)
+    shift = 16 - width  # DS and DQ leave low bits out
+    return (rng.randrange(low, high) * 16 >> shift) & (1 << width) - 1
+
+
+def pick(rng, name, width, values, row):
+    prefixed = bool(row.prefix)
     if name in GPR_FIELDS:
-        return pick_gpr(rng, name, values)
+        names = {n for n, _, _ in row.word.fields}
+        return pick_gpr(rng, name, values,
+                        "mem" in row.flags and names & DISPLACEMENTS
+                        and not prefixed)
     if name in PAIR_FIELDS:
         return rng.choice((4, 6, 8, 10))
     if name in DISPLACEMENTS and not prefixed:
-        shift = 16 - width  # DS and DQ leave low bits out
-        return (rng.randrange(-64, 64) * 16 >> shift) & (1 << width) - 1
-    if name == "LI":
-        return rng.randrange(-0x800, 0x800) & (1 << width) - 1
-    if name == "BD":
-        return rng.randrange(-0x400, 0x400) & (1 << width) - 1
+        return pick_displacement(rng, width, values, row.access & 32)
+    if name in ("LI", "BD"):
+        return rng.choice((-4, -3, -2, 2, 3, 5)) & (1 << width) - 1
     if name == "d0" and prefixed:
         return rng.choice((0, 0, (1 << width) - 1))
     if name in ("R", "AA") and rng.random() < 0.7:
@@ -70,14 +82,13 @@ def pick(rng, name, width, values, prefixed):
     return rng.getrandbits(width)
 
 
-def fill(rng, word, values, prefixed):
+def fill(rng, word, values, row):
     bits = word.value
     for name, shift, width in word.fields:
         if name in ("", "/") or word.mask >> shift & 1:
             if name not in PAIR_FIELDS or width != 5:
                 continue
-        values[name] = values.get(name, pick(rng, name, width, values,
-                                             prefixed))
+        values[name] = values.get(name, pick(rng, name, width, values, row))
         bits |= values[name] << shift
     return bits
 
@@ -92,10 +103,10 @@ def encodings(rng, row):
             values = {n: variant >> i & 1 for i, n in enumerate(free)}
             prefix = 0
             if row.prefix:
-                prefix = fill(rng, row.prefix, values, True)
+                prefix = fill(rng, row.prefix, values, row)
                 if values.get("R"):
                     values["RA"] = 0
-            word = fill(rng, row.word, values, bool(row.prefix))
+            word = fill(rng, row.word, values, row)
             made.add((prefix, word))
     return sorted(made)
 
@@ -109,11 +120,14 @@ def corpus(lines):
         if why:
             left_out.append(f'\t{{ "{row.name}", "{why}" }},')
             continue
-        for prefix, word in encodings(rng, row):
-            out.append(f"\t{{ {prefix:#010x}, {word:#010x} }},")
-            names.append(f'\t"{row.name}",')
+        made = encodings(rng, row)
+        rng.shuffle(made)
+        out += [f"\t{{ {prefix:#010x}, {word:#010x}, {len(names)},"
+                f" {int(i < 2)} }}," for i, (prefix, word) in enumerate(made)]
+        names.append(f'\t"{row.name}",')
     return "\n".join(
-        ["static const struct { u32 prefix, word; } insn_corpus[] = {", *out,
-         "};", "", "static const char *const insn_corpus_names[] = {", *names,
-         "};", "", "static const struct { const char *name, *why; }",
-         "insn_corpus_left_out[] = {", *left_out, "};"]) + "\n"
+        ["static const struct {", "\tu32 prefix; /* 0 for none */",
+         "\tu32 word;", "\tu16 line;", "\tu8 first;", "} insn_corpus[] = {",
+         *out, "};", "", "static const char *const insn_corpus_names[] = {",
+         *names, "};", "", "static const struct {", "\tconst char *name, *why;",
+         "} insn_corpus_left_out[] = {", *left_out, "};"]) + "\n"

@@ -233,7 +233,7 @@ static u64 random_value(void)
 	case 2:
 		return random_next(&seed);
 	case 3:
-		return (u64)(s32)random_next(&seed);
+		return (u64)(s32)(random_next(&seed) | 1u << 31);
 	case 4:
 		return TEXT + SIZE / 4 + random_below(&seed, SIZE / 8) * 4;
 	case 5:
@@ -433,7 +433,7 @@ TEST(native, copies_and_emulation_do_what_the_processor_does)
 	ASSERT_TRUE(set_up());
 	for (unsigned i = 0; i < ARRAY_SIZE(insn_corpus); i++) {
 		if (check(insn_corpus[i].prefix, insn_corpus[i].word,
-			  insn_corpus_names[i]))
+			  insn_corpus_names[insn_corpus[i].line]))
 			encodings++;
 		else
 			other++;
