@@ -160,8 +160,9 @@ boot-test:  SETUP += run-x86_64 run-ppc64 iso uefi
 gdb-test:   SETUP += run-x86_64 run-ppc64 debug pytest
 runner-test: SETUP += run-x86_64 run-ppc64 pytest
 check:      SETUP += check
-host-test:  SETUP += host
-decode-test: SETUP += decode
+host-test fuzz: SETUP += host
+insn-test decode-test: SETUP += host decode
+host-test insn-test decode-test fuzz: | setup
 
 CMD     ?=
 CMDLINE ?=
