@@ -162,7 +162,6 @@ runner-test: SETUP += run-x86_64 run-ppc64 pytest
 check:      SETUP += check
 host-test fuzz: SETUP += host
 insn-test decode-test: SETUP += host decode
-host-test insn-test decode-test fuzz: | setup
 
 CMD     ?=
 CMDLINE ?=

@@ -25,7 +25,7 @@ decode_files = build/x86_64/kernel.elf build/ppc64/kernel.elf \
 FILES ?= $(wildcard $(decode_files))
 
 $(decode_O)/%/gen/insn_table.h: arch/%/insn.map tools/insn-gen \
-		tools/insn_gen/lines.py tools/insn_gen/%.py
+		tools/insn_gen/lines.py tools/insn_gen/%.py | setup
 	@mkdir -p $(@D)
 	tools/insn-gen $< >$@
 
