@@ -96,6 +96,32 @@ static __noprobe unsigned long call_pre(struct hit *h, struct pt_regs *regs,
 	return wanted;
 }
 
+/* The innermost hit of this CPU if its copy is being stepped, or NULL. */
+static __noprobe struct hit *stepping_hit(struct hit_cpu *cpu)
+{
+	struct hit *h;
+
+	if (cpu->levels == 0)
+		return NULL;
+	h = &cpu->hits[cpu->levels - 1];
+	return h->stepping ? h : NULL;
+}
+
+/*
+ * The breakpoint behind a copy: its step has ended, and the step trap was lost.
+ * QEMU does that after `pause` (docs/emulator.md).
+ */
+static __noprobe bool step_overran(struct hit_cpu *cpu, struct pt_regs *regs,
+				   struct trap *t)
+{
+	struct hit *h = stepping_hit(cpu);
+
+	if (!h || t->pc != h->site->slot + h->site->insn.len)
+		return false;
+	instruction_pointer_set(regs, t->pc);
+	return probe_hit_step(regs, t);
+}
+
 __noprobe bool probe_hit_break(struct pt_regs *regs, struct trap *t)
 {
 	struct hit_cpu *cpu = &this_cpu_ref(hit_cpus);
@@ -103,8 +129,10 @@ __noprobe bool probe_hit_break(struct pt_regs *regs, struct trap *t)
 	unsigned long wanted = 0;
 	struct hit *h;
 
-	if (!s || (t->flags & TRAP_REAL_MODE))
+	if (t->flags & TRAP_REAL_MODE)
 		return false;
+	if (!s)
+		return step_overran(cpu, regs, t);
 	if (unlikely(cpu->levels == HIT_LEVELS))
 		panic_regs(regs, "probe hits nested %u deep", HIT_LEVELS);
 	/* Taken before it is filled: an NMI's hit uses the next one. */
@@ -141,17 +169,6 @@ static __noprobe void call_post(struct hit *h, struct pt_regs *regs)
 		p->post_handler(p, regs, 0);
 	}
 	h->running = NULL;
-}
-
-/* The innermost hit of this CPU if its copy is being stepped, or NULL. */
-static __noprobe struct hit *stepping_hit(struct hit_cpu *cpu)
-{
-	struct hit *h;
-
-	if (cpu->levels == 0)
-		return NULL;
-	h = &cpu->hits[cpu->levels - 1];
-	return h->stepping ? h : NULL;
 }
 
 __noprobe bool probe_hit_step(struct pt_regs *regs, struct trap *t)
@@ -208,7 +225,8 @@ __noprobe bool probe_hit_fault(struct pt_regs *regs, struct trap *t)
 	return p && p->fault_handler && p->fault_handler(p, regs, t->kind);
 }
 
-bool probe_hit_in_handler(void)
+/* No-probe: stepped, it would see its own hit. */
+__noprobe bool probe_hit_in_handler(void)
 {
 	return this_cpu_ref(hit_cpus).levels > 0;
 }
