@@ -61,13 +61,17 @@ class Form:
             self.word(line, word)
         if space.startswith("evex"):
             self.fields.setdefault(6, 7 << 6)  # L'L = 3 is no length
-        mask = 0
+        self.mask = 0
         for low, width in WIDTH.items():
-            mask |= self.fields.get(low, (1 << width) - 1 << low)
+            self.mask |= self.fields.get(low, (1 << width) - 1 << low)
         deny = f"INSN_DENY_{self.deny}" if self.deny else "INSN_OK"
-        self.text = (f"0x{mask:07x}, {self.any('INSN_', self.flags)}, "
+        self.text = (f"0x{self.mask:07x}, {self.any('INSN_', self.flags)}, "
                      f"{self.any('X_', self.ext)}, IMM_{self.imm}, "
                      f"CHECK_{self.check}, X86_EMU_{self.emu}, {deny}")
+
+    def allowed(self, low):
+        """The values of a field that the form accepts."""
+        return [n for n in range(WIDTH[low]) if self.mask >> low + n & 1]
 
     @staticmethod
     def any(prefix, names):
@@ -108,18 +112,25 @@ class Form:
             raise MapError(line, f"unknown word `{word}`")
 
 
+def read_forms(lines):
+    """Yields the map's lines as (line, space, opcodes, form)."""
+    space = None
+    for line in lines:
+        if line.words[0] != "map":
+            opcodes = list(numbers(line, line.words[0], 16))
+            yield line, space, opcodes, Form(line, space)
+        elif line.words[1] not in SPACES:
+            raise MapError(line, f"no map `{line.words[1]}`")
+        else:
+            space = line.words[1]
+
+
 def generate(lines):
     """-> the text of insn_table.h"""
-    table, space = {}, None
-    for line in lines:
-        if line.words[0] == "map":
-            if line.words[1] not in SPACES[:]:
-                raise MapError(line, f"no map `{line.words[1]}`")
-            space = SPACES.index(line.words[1])
-            continue
-        form = Form(line, SPACES[space])
-        for opcode in numbers(line, line.words[0], 16):
-            forms = table.setdefault((space, opcode), [])
+    table = {}
+    for line, space, opcodes, form in read_forms(lines):
+        for opcode in opcodes:
+            forms = table.setdefault((SPACES.index(space), opcode), [])
             if forms and ("MODRM" in forms[0].ext) != ("MODRM" in form.ext):
                 raise MapError(line, f"{opcode:02x} with and without ModRM")
             forms.append(form)

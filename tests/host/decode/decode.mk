@@ -60,7 +60,8 @@ $(decode_O)/plain/%.o: %.c
 		-MMD -MP -c -o $@ $<
 -include $(native_obj:.o=.d)
 
-$(decode_O)/native-%: $(decode_O)/%/gen/insn_table.h $(native_obj) force
+$(decode_O)/native-%: $(decode_O)/%/gen/insn_table.h \
+		$(decode_O)/%/gen/insn_corpus.h $(native_obj) force
 	gcc $(decode_cflags) -o $@ $(native_src) $(native_obj)
 
 # ppc64: in QEMU's user mode, built with Debian's big-endian libc.
@@ -75,8 +76,9 @@ $(decode_O)/plain-ppc64/%.o: %.c
 		-MMD -MP -c -o $@ $<
 -include $(ppc64_obj:.o=.d)
 
-$(decode_O)/ppc64/gen/insn_corpus.h: arch/ppc64/insn.map tools/insn-gen \
-		tools/insn_gen/ppc64.py tools/insn_gen/ppc64_corpus.py
+$(decode_O)/%/gen/insn_corpus.h: arch/%/insn.map tools/insn-gen \
+		tools/insn_gen/lines.py tools/insn_gen/%.py \
+		tools/insn_gen/%_corpus.py
 	@mkdir -p $(@D)
 	tools/insn-gen --corpus $< >$@
 
@@ -108,7 +110,7 @@ fuzz_one = '$(1) -max_total_time=$(FUZZ_SECONDS) -max_len=256 -verbosity=0 \
 fuzz: $(decode_machines:%=$(decode_O)/fuzz-%) ## decode, relocate, emulate anything [FUZZ_SECONDS=60]
 	@$(decode_run) $(foreach fuzz,$^,$(call fuzz_one,$(fuzz)))
 
-.PRECIOUS: $(decode_O)/%/gen/insn_table.h
+.PRECIOUS: $(decode_O)/%/gen/insn_table.h $(decode_O)/%/gen/insn_corpus.h
 .PHONY: decode-test
 decode-test: $(decode_machines:%=$(decode_O)/decode-%) ## decoders against others [FILES=...]
 	@$(decode_run) $(foreach m,$(decode_machines),'$(decode_O)/decode-$m \
