@@ -330,8 +330,8 @@ static void add_vty(const struct of *of, u32 node)
 	for (unsigned i = 0; i < bi->vty_count; i++)
 		if (bi->vtys[i] == unit)
 			return;
-	if (!bi->vty_count && get_prop(of, node, "interrupts", irq,
-				       sizeof(irq)) == sizeof(irq))
+	if (!bi->vty_count &&
+	    get_prop(of, node, "interrupts", irq, sizeof(irq)) == sizeof(irq))
 		bi->vty_irq = load_be32(irq);
 	if (bi->vty_count < BOOTINFO_VTYS_MAX)
 		bi->vtys[bi->vty_count++] = unit;

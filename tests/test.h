@@ -46,10 +46,11 @@ struct test {
 	static void test_##suite_##_##name_(void)
 
 /*
- * Runs the cases whose `suite` or `suite.name` matches the glob or one of
- * several with commas between, all if it is NULL or empty, sorted by suite, then file, then line. Ends with the line
- * "N passed, N failed, N skipped" and returns the number failed, or -ENOENT if
- * nothing matches. Not to be called twice at once.
+ * Runs the cases whose `suite` or `suite.name` matches the glob, or one of
+ * several with commas between; all if it is NULL or empty. Sorted by suite, then
+ * file, then line. Ends with the line "N passed, N failed, N skipped" and
+ * returns the number failed, or -ENOENT if nothing matches. Not to be called
+ * twice at once.
  */
 int tests_run(const char *glob);
 

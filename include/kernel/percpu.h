@@ -30,7 +30,7 @@
 struct thread;
 
 struct cpu {
-	struct cpu *self;	/* CPU_SELF */
+	struct cpu *self;      /* CPU_SELF */
 	struct thread *thread; /* CPU_CURRENT */
 	u64 scratch[8]; /* CPU_SCRATCH: vectors.S, before it has a frame */
 	u64 trap_sp;	/* CPU_TRAP_SP: emergency stack top (double fault) */
