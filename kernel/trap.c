@@ -52,6 +52,14 @@ static __noprobe bool claim_extable(struct pt_regs *regs, struct trap *t)
 	return true;
 }
 
+/* A watched access in a stepped copy: the step has ended all the same. */
+static __noprobe bool claim_step_too(struct pt_regs *regs, struct trap *t)
+{
+	if (t->flags & TRAP_ALSO_STEP)
+		probe_hit_step(regs, t);
+	return false;
+}
+
 static bool claim_interrupt(struct pt_regs *regs, struct trap *t)
 {
 	arch_irq_dispatch(regs, t);
@@ -76,7 +84,8 @@ static const struct {
 				   claim_extable } },
 	[TRAP_STEP]	     = { "single step",
 				 { probe_hit_step, claim_extable } },
-	[TRAP_WATCH]	     = { "watchpoint", { claim_extable } },
+	[TRAP_WATCH]	     = { "watchpoint",
+				 { claim_step_too, claim_extable } },
 	[TRAP_ILLEGAL]	     = { "illegal instruction",
 				 { probe_hit_fault, claim_extable } },
 	[TRAP_PRIVILEGED]    = { "privileged or protected",
