@@ -124,6 +124,15 @@ $(insn_table): arch/$(ARCH)/insn.map tools/insn-gen $(wildcard \
 	$(Q)tools/insn-gen $< >$@
 $(patsubst %,$(B)/arch/$(ARCH)/%.c.o,insn reloc emulate probe): $(insn_table)
 
+# Encodings of every line of the map, for tests.
+insn_corpus := $(insn_table:%_table.h=%_corpus.h)
+$(insn_corpus): arch/$(ARCH)/insn.map tools/insn-gen $(wildcard \
+		tools/insn_gen/*.py) | setup
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)tools/insn-gen --corpus $< >$@
+$(B)/tests/cases/ppc64/t_native.c.o: $(insn_corpus)
+
 # Two links: the first without symbol table says what the second one puts in.
 $(B)/symtab0.s: tools/symtab | setup
 	$(Q)mkdir -p $(@D)

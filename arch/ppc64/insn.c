@@ -10,6 +10,7 @@
  * Pure; any context.
  */
 #include <arch/insn.h>
+#include <asm/spr.h>
 #include <lib/errno.h>
 
 /* Invalid forms (ISA 3.1 I 1.8), by the name used in the map. */
@@ -42,6 +43,7 @@ struct insn_row {
 	u8 deny;   /* enum insn_deny */
 	u8 check;  /* enum insn_check */
 	u8 emu;	   /* enum insn_emu_family */
+	u8 isa;	   /* enum insn_isa: emulation only from there on */
 	u8 access; /* enum insn_access */
 };
 
@@ -62,6 +64,23 @@ struct insn_index {
 
 #ifdef __SONDE_HOST__
 bool insn_text_little;
+enum insn_isa insn_isa = ISA_3_1;
+#define isa_of_cpu() insn_isa
+#else
+/* What the processor version register says; whoever is younger knows 3.1. */
+static enum insn_isa isa_of_cpu(void)
+{
+	switch (mfspr(SPR_PVR) >> 16) {
+	case 0x004b: /* POWER8 in its three forms */
+	case 0x004c:
+	case 0x004d:
+		return ISA_2_07;
+	case 0x004e: /* POWER9 */
+		return ISA_3_0;
+	default:
+		return ISA_3_1;
+	}
+}
 #endif
 
 #define FIELD_RT(word) insn_field(word, 6, 10)
@@ -335,7 +354,8 @@ int arch_insn_decode(struct insn *insn, const void *buf, size_t avail, u64 pc)
 	if (!op || !valid_form(row->check, word, prefix))
 		return undecodable(insn);
 	insn->arch.op = op;
-	insn->arch.emu = row->emu;
+	if (row->isa <= isa_of_cpu())
+		insn->arch.emu = row->emu;
 	insn->arch.access = row->access;
 	insn->flags = row->flags;
 	insn->deny = row->deny;

@@ -45,6 +45,7 @@ class Row(NamedTuple):
     deny: str
     check: str
     emu: str
+    isa: str
     access: int
 
     @property
@@ -129,7 +130,7 @@ def parse_row(line, forms, ref, common):
         drawing = drawing[bar + 1:]
     word = parse_word(line, drawing)
     flags = ["prefixed"] if prefix else []
-    deny, check, emu = "ok", "none", "none"
+    deny, check, emu, isa = "ok", "none", "none", "2.07"
     access_words = []
     for item in attributes:
         key, _, value = item.partition("=")
@@ -139,13 +140,15 @@ def parse_row(line, forms, ref, common):
             check = value
         elif key == "emu":
             emu = value
+        elif key == "isa":
+            isa = value
         elif key in ("load", "store", "signed", "reversed", "update"):
             access_words.append(item)
         else:
             flags.append(item)
     access = parse_access(line, word, access_words)
     return Row(line, name, ref, prefix, word, flags, deny, check,
-               "access" if access else emu, access)
+               "access" if access else emu, isa, access)
 
 
 def read_rows(lines):
@@ -222,7 +225,7 @@ def c_row(row):
     return (f"\t[{enum_name(row)}] = {{ {row.word.mask:#010x},"
             f" {row.word.value:#010x}, {flags}, INSN_{row.deny.upper()},"
             f" CHECK_{row.check.upper()}, EMU_{row.emu.upper()},"
-            f" {row.access:#04x} }},")
+            f" ISA_{row.isa.replace('.', '_')}, {row.access:#04x} }},")
 
 
 def c_name(row):

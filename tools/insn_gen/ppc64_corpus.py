@@ -52,6 +52,17 @@ def pick_gpr(rng, name, values, base):
     return rng.choice(free)
 
 
+def is_update(row):
+    return row.check in ("ra", "ra_rt")
+
+
+def may_be_on_stack(row):
+    """Not what takes r1 to where the stack is not its own, or reads there."""
+    names = {n for n, _, _ in row.word.fields}
+    return "mem" in row.flags and names & DISPLACEMENTS and \
+        not (is_update(row) and row.name.startswith("l"))
+
+
 def pick_displacement(rng, width, values, update):
     low, high = -64, 64
     if values.get("RA") == 1:
@@ -63,14 +74,12 @@ def pick_displacement(rng, width, values, update):
 def pick(rng, name, width, values, row):
     prefixed = bool(row.prefix)
     if name in GPR_FIELDS:
-        names = {n for n, _, _ in row.word.fields}
         return pick_gpr(rng, name, values,
-                        "mem" in row.flags and names & DISPLACEMENTS
-                        and not prefixed)
+                        not prefixed and may_be_on_stack(row))
     if name in PAIR_FIELDS:
         return rng.choice((4, 6, 8, 10))
     if name in DISPLACEMENTS and not prefixed:
-        return pick_displacement(rng, width, values, row.access & 32)
+        return pick_displacement(rng, width, values, is_update(row))
     if name in ("LI", "BD"):
         return rng.choice((-4, -3, -2, 2, 3, 5)) & (1 << width) - 1
     if name == "d0" and prefixed:

@@ -21,6 +21,10 @@ struct arch_insn {
 	u8 access;  /* plain load or store: enum insn_access; else 0 */
 };
 
+/* Versions of the architecture: what a processor without it makes an illegal */
+/* instruction of must not be emulated there. */
+enum insn_isa { ISA_2_07, ISA_3_0, ISA_3_1 };
+
 /* Which function of emulate.c knows it; insn.map says so. */
 enum insn_emu_family {
 	EMU_NONE,
@@ -89,10 +93,11 @@ static inline s64 insn_displacement(u32 prefix, u32 word)
 
 /*
  * The byte order of text. The kernel decodes its own; host tests choose, since
- * they check both.
+ * they check both. The same with the version.
  */
 #ifdef __SONDE_HOST__
 extern bool insn_text_little;
+extern enum insn_isa insn_isa;
 #else
 static const bool insn_text_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 #endif

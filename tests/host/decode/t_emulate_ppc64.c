@@ -307,6 +307,28 @@ TEST(emulate, undefined_and_unknown_results_are_declined)
 	expect_declined(0x7c600164); /* mtmsrd r3 */
 }
 
+TEST(emulate, what_the_processor_does_not_have_is_declined)
+{
+	static const u32 words[] = {
+		0x7c600300, /* setbc r3,lt */
+		0x4c7fffc5, /* addpcis r3,-1 */
+		0x7c640434, /* cnttzw r4,r3 */
+	};
+
+	reset();
+	for (unsigned i = 0; i < ARRAY_SIZE(words); i++) {
+		insn_isa = ISA_2_07;
+		expect_declined(words[i]);
+		insn_isa = ISA_3_1;
+		EXPECT_EQ(emulate(words[i]), 0);
+		regs.nip = PC;
+	}
+	insn_isa = ISA_3_0;
+	expect_declined(words[0]);
+	EXPECT_EQ(emulate(words[1]), 0);
+	insn_isa = ISA_3_1;
+}
+
 TEST(emulate, floating_point_and_vectors_are_declined)
 {
 	static const u32 words[] = {
