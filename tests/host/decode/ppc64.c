@@ -74,14 +74,15 @@ static const struct {
 	{ "urfid", INSN_SYSRET },      { "rfscv", INSN_SYSRET },
 	{ "rfebb", INSN_SYSRET },      { "tw*", INSN_TRAP },
 	{ "td*", INSN_TRAP },	       { "trap", INSN_TRAP },
-	{ "lbarx", INSN_EXCL_LOAD },   { "lharx", INSN_EXCL_LOAD },
-	{ "lwarx", INSN_EXCL_LOAD },   { "ldarx", INSN_EXCL_LOAD },
-	{ "lqarx", INSN_EXCL_LOAD },   { "stbcx.", INSN_EXCL_STORE },
-	{ "sthcx.", INSN_EXCL_STORE }, { "stwcx.", INSN_EXCL_STORE },
-	{ "stdcx.", INSN_EXCL_STORE }, { "stqcx.", INSN_EXCL_STORE },
-	{ "mflr", INSN_LR_READ },      { "mtlr", INSN_LR_WRITE },
-	{ "addpcis", INSN_PC_READ },   { "subpcis", INSN_PC_READ },
-	{ "lnia", INSN_PC_READ },      { "pla", INSN_PC_READ },
+	{ "hashchk*", INSN_TRAP },     { "lbarx", INSN_EXCL_LOAD },
+	{ "lharx", INSN_EXCL_LOAD },   { "lwarx", INSN_EXCL_LOAD },
+	{ "ldarx", INSN_EXCL_LOAD },   { "lqarx", INSN_EXCL_LOAD },
+	{ "stbcx.", INSN_EXCL_STORE }, { "sthcx.", INSN_EXCL_STORE },
+	{ "stwcx.", INSN_EXCL_STORE }, { "stdcx.", INSN_EXCL_STORE },
+	{ "stqcx.", INSN_EXCL_STORE }, { "mflr", INSN_LR_READ },
+	{ "mtlr", INSN_LR_WRITE },     { "addpcis", INSN_PC_READ },
+	{ "subpcis", INSN_PC_READ },   { "lnia", INSN_PC_READ },
+	{ "pla", INSN_PC_READ },
 };
 
 static bool is_branch(const char *name)

@@ -171,6 +171,7 @@ TEST(decode, traps_are_refused)
 	expect_denied(INSN_DENY_TRAP, 0x0fe00000); /* twui r0,0 */
 	expect_denied(INSN_DENY_TRAP, 0x7d832008); /* twge r3,r4 */
 	EXPECT_TRUE(insn.flags & INSN_TRAP);
+	expect_denied(INSN_DENY_TRAP, 0x7fe32de5); /* hashchk r5,-8(r3) */
 }
 
 TEST(decode, msr_writers_and_level_changes_are_refused)
