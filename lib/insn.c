@@ -23,3 +23,12 @@ const char *insn_deny_reason(unsigned deny)
 {
 	return deny < INSN_DENY_COUNT ? deny_reasons[deny] : "unknown reason";
 }
+
+const char *insn_reloc_reason(const struct insn *insn)
+{
+	if (insn->deny != INSN_OK)
+		return insn_deny_reason(insn->deny);
+	if (insn->flags & INSN_LR_WRITE)
+		return "uses the link register for more than a call";
+	return "works only where it stands";
+}

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Emulation of whatever touches the pc, LR, CTR, CR or the interrupt enable,
  * and of common integer instructions, loads and stores.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Relocation: code that does elsewhere what an instruction does at its own
  * address. Most words are copied; what is relative to the pc is not:
@@ -21,9 +21,9 @@
  *	std r0,-288(r1); r0 = constant; mtlr r0; ld r0,-288(r1)
  *
  * Refused (-EOPNOTSUPP): blrl, which needs the old LR as well, and bcl 20,31,$+4,
- * which is no call: both are emulated. What traps by design or calls the system,
- * since that is known by address. Load-and-reserve sequences: whatever traps
- * between their ends makes them fail for ever.
+ * which is no call: both are emulated. And what may not be probed, above all the
+ * ends of load-and-reserve sequences: whatever traps between them makes them
+ * fail for ever, so that there is no moving half of one.
  *
  * Pure; any context.
  */
@@ -167,15 +167,12 @@ static int put_prefixed(struct code *code, const struct insn *insn)
 	return 0;
 }
 
+/* Beside what may not be probed: see above. */
 static bool is_refused(const struct insn *insn)
 {
 	const u32 link = INSN_LR_READ | INSN_LR_WRITE;
 
-	if (insn->deny == INSN_DENY_UNDECODABLE ||
-	    insn->deny == INSN_DENY_EXCLUSIVE)
-		return true;
-	return insn->arch.op == PPC_BCL_HERE ||
-	       insn->flags & (INSN_TRAP | INSN_SYSCALL) ||
+	return insn->deny != INSN_OK || insn->arch.op == PPC_BCL_HERE ||
 	       (insn->flags & link) == link;
 }
 

@@ -106,6 +106,9 @@ int __must_check arch_insn_decode(struct insn *insn, const void *buf,
 /* A sentence without full stop for people: "traps by design". Never NULL. */
 const char *insn_deny_reason(unsigned deny);
 
+/* The same about -EOPNOTSUPP of arch_insn_relocate(). */
+const char *insn_reloc_reason(const struct insn *insn);
+
 /*
  * Writes to @buf (at most @size bytes) code that, run at @at, has exactly the
  * effect that @insn has at insn->pc, and then continues behind it: falling out

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * ppc64's referees: Capstone, which knows Power ISA 2.07, and objdump. Words of
  * ppc64.known are

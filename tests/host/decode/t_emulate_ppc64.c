@@ -517,8 +517,13 @@ TEST(reloc, what_has_no_relocated_form_is_refused)
 	};
 
 	reset();
-	for (unsigned i = 0; i < ARRAY_SIZE(words); i++)
+	for (unsigned i = 0; i < ARRAY_SIZE(words); i++) {
 		EXPECT_EQ(relocate(words[i], 0, SLOT), -EOPNOTSUPP);
+		EXPECT_STREQ(insn_reloc_reason(&insn),
+			     i < 2 ? "uses the link register for more than a "
+				     "call"
+				   : insn_deny_reason(insn.deny));
+	}
 }
 
 TEST(reloc, a_small_buffer_is_not_overrun)
