@@ -31,7 +31,7 @@ enum insn_flag {
 	INSN_SYSCALL = 1u << 7,	   /* enters a more privileged level */
 	INSN_SYSRET = 1u << 8,	   /* leaves it: sysret, iret, rfid, rfscv */
 	INSN_SOFTINT = 1u << 9,	   /* int n */
-	INSN_TRAP = 1u << 10,	   /* traps by design: int3 ud* tw td hlt? no */
+	INSN_TRAP = 1u << 10,	   /* traps by design: int3 ud* tw td */
 	/* Processor state that stepping disturbs. */
 	INSN_FLAGS_PUSH = 1u << 11,  /* stores the flags register: pushf */
 	INSN_FLAGS_POP = 1u << 12,   /* loads it: popf iret */
@@ -114,9 +114,8 @@ const char *insn_reloc_reason(const struct insn *insn);
  * effect that @insn has at insn->pc, and then continues behind it: falling out
  * of the end of the written code means insn->pc + insn->len; transfers go to
  * their native destinations. Returns the number of bytes, or: -ERANGE (a target
- * or operand is out of reach from @at), -EOPNOTSUPP (has no relocated form;
- * insn_reloc_reason() says why), -ENOSPC (@size too small). Writes nothing on
- * error.
+ * or operand is out of reach from @at), -EOPNOTSUPP (has no relocated form:
+ * insn->deny says why), -ENOSPC (@size too small). Writes nothing on error.
  */
 int __must_check arch_insn_relocate(const struct insn *insn, u64 at, void *buf,
 				    size_t size);
