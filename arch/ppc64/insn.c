@@ -151,7 +151,7 @@ static bool sync_valid(u32 l, u32 sc)
 	}
 }
 
-/* A branch or a change of context may not hide there (ISA 3.1 I 3.3.19). */
+/* A branch or a change of context may not hide there (ISA 3.1 I 3.3). */
 static bool pnop_suffix_valid(u32 word)
 {
 	unsigned op = find_word(word);
