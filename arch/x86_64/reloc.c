@@ -190,6 +190,21 @@ static int put_call_indirect(struct code *code, const struct insn *insn)
 	return 0;
 }
 
+/* Where it goes on after an abort. The 16-bit form wraps like its pc. */
+static int put_xbegin(struct code *code, const struct insn *insn)
+{
+	const struct arch_insn *a = &insn->arch;
+	u64 rel = distance(code, insn->len, insn->target);
+
+	if (a->imm_size != 4)
+		return -EOPNOTSUPP;
+	if (!fits32(rel))
+		return -ERANGE;
+	put_bytes(code, insn->bytes, a->imm_off);
+	put(code, rel, 4);
+	return 0;
+}
+
 static int put_branch(struct code *code, const struct insn *insn)
 {
 	switch (insn->arch.emu) {
@@ -207,7 +222,7 @@ static int put_branch(struct code *code, const struct insn *insn)
 		put_loop(code, insn);
 		return 0;
 	}
-	return -EOPNOTSUPP; /* xbegin: runs where it is or not at all */
+	return put_xbegin(code, insn);
 }
 
 /* lea disp(%rip), reg -> mov $address, reg. */

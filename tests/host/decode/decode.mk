@@ -51,7 +51,8 @@ native_machine := $(filter x86_64,$(shell uname -m))
 native_obj := $(addprefix $(decode_O)/plain/,tests/test.o tests/host/main.o \
 	lib/printf.o lib/string.o lib/text.o)
 native_src = lib/insn.c $(wildcard arch/$*/insn.c arch/$*/reloc.c \
-	arch/$*/emulate.c) tests/host/decode/native_$*.c
+	arch/$*/emulate.c tests/host/decode/native_run_$*.c) \
+	tests/host/decode/native_$*.c
 
 $(decode_O)/plain/%.o: %.c
 	@mkdir -p $(@D)

@@ -95,6 +95,30 @@ TEST(reloc, what_may_not_be_probed_is_not_relocated)
 		  -EOPNOTSUPP);
 }
 
+TEST(reloc, a_transaction_aborts_to_its_own_place)
+{
+	u8 buf[INSN_RELOC_MAX];
+	const u8 code[] = { 0xc7, 0xf8, 0x10, 0, 0, 0 };
+	struct insn copy;
+
+	ASSERT_EQ(relocate_at(SLOT, buf, sizeof(buf), code, sizeof(code)), 6);
+	ASSERT_EQ(arch_insn_decode(&copy, buf, 6, SLOT), 0);
+	EXPECT_EQ(copy.target, PC + 0x16);
+	EXPECT_EQ(relocate_at(PC + (3ull << 30), buf, sizeof(buf), code,
+			      sizeof(code)),
+		  -ERANGE);
+}
+
+TEST(reloc, a_refusal_has_a_reason)
+{
+	const u8 ud2[] = { 0x0f, 0x0b };
+	struct insn insn;
+
+	ASSERT_EQ(arch_insn_decode(&insn, ud2, sizeof(ud2), PC), 0);
+	EXPECT_STREQ(insn_reloc_reason(&insn),
+		     insn_deny_reason(INSN_DENY_TRAP));
+}
+
 /* Kernel flags, which the host cannot run. */
 static struct pt_regs kernel_regs(void)
 {
