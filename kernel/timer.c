@@ -75,7 +75,8 @@ void timer_init(struct timer *t, void (*fn)(struct timer *t), void *arg)
 static int lock_base_of(struct timer *t)
 {
 	for (;;) {
-		int cpu = READ_ONCE(t->cpu);
+		/* Pairs with the release in fire(). */
+		int cpu = load_acquire(&t->cpu);
 
 		if (cpu < 0)
 			return -1;
@@ -86,6 +87,7 @@ static int lock_base_of(struct timer *t)
 	}
 }
 
+/* Out of whatever tree it is in; false if it was in none. */
 static bool remove(struct timer *t)
 {
 	int cpu = lock_base_of(t);
@@ -98,6 +100,15 @@ static bool remove(struct timer *t)
 	return true;
 }
 
+/* Claims a timer that is in no tree: several CPUs may start it at once. */
+static bool claim(struct timer *t, int cpu)
+{
+	int none = -1;
+
+	return __atomic_compare_exchange_n(&t->cpu, &none, cpu, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
 void timer_start(struct timer *t, u64 deadline, u64 period)
 {
 	unsigned long flags = arch_irq_save();
@@ -105,9 +116,13 @@ void timer_start(struct timer *t, u64 deadline, u64 period)
 
 	remove(t);
 	spin_lock(&base->lock);
+	while (!claim(t, (int)smp_processor_id())) {
+		spin_unlock(&base->lock);
+		remove(t);
+		spin_lock(&base->lock);
+	}
 	t->deadline = deadline;
 	t->period = period;
-	WRITE_ONCE(t->cpu, (int)smp_processor_id());
 	insert(base, t);
 	if (first(base) == t)
 		program(base);
@@ -115,55 +130,76 @@ void timer_start(struct timer *t, u64 deadline, u64 period)
 	arch_irq_restore(flags);
 }
 
-/* The CPU whose interrupt is calling @t's function, or -1. */
-static int running_on(const struct timer *t)
+/* Another CPU whose interrupt is calling @t's function; -1: none, or we are. */
+static int running_elsewhere(const struct timer *t)
 {
+	int found = -1;
+
 	for_each_cpu(cpu) {
-		if (READ_ONCE(per_cpu(bases, cpu->id).running) == t)
-			return (int)cpu->id;
+		/* Pairs with the releases in fire(). */
+		if (load_acquire(&per_cpu(bases, cpu->id).running) != t)
+			continue;
+		if (cpu == this_cpu())
+			return -1;
+		found = (int)cpu->id;
 	}
-	return -1;
+	return found;
+}
+
+/*
+ * One try. Looking at trees and at running functions is not one step: between
+ * the two a function may end that started @t again, or @t may fire. Unless it
+ * fired meanwhile, a function that was seen not to run stays so, and then
+ * nothing of @t's can put it back into a tree.
+ */
+static bool stopped(struct timer *t, bool *active)
+{
+	unsigned long flags = arch_irq_save();
+	/* Pairs with the release in fire(). */
+	unsigned fired = load_acquire(&t->fired);
+	bool done;
+
+	*active |= remove(t);
+	done = running_elsewhere(t) < 0 && load_acquire(&t->cpu) < 0 &&
+	       READ_ONCE(t->fired) == fired;
+	arch_irq_restore(flags);
+	return done;
 }
 
 bool timer_stop(struct timer *t)
 {
 	bool active = false;
 
-	for (;;) {
-		unsigned long flags = arch_irq_save();
-		int cpu;
-
-		active |= remove(t);
-		cpu = running_on(t);
-		/* From its own function: it ends after us, and that is fine. */
-		if (cpu == (int)smp_processor_id())
-			cpu = -1;
-		arch_irq_restore(flags);
-		if (cpu < 0)
-			return active;
-		/* A periodic one may be put back by timers_run(): look again. */
+	while (!stopped(t, &active))
 		cpu_relax();
-	}
+	return active;
 }
 
-/* Calls @t's function without the lock; it may start, stop or free @t. */
+/*
+ * Calls @t's function without the lock; it may start, stop or free @t. That it
+ * runs is visible before that @t is in no tree, so whoever does not find it in
+ * one finds it running.
+ */
 static void fire(struct timer_base *base, struct timer *t, u64 now)
 {
 	erase(base, t);
-	WRITE_ONCE(t->cpu, -1);
+	store_release(&base->running, t);
+	WRITE_ONCE(t->fired, t->fired + 1);
 	if (t->period) {
 		/* Missed periods are skipped, not made up for. */
 		t->deadline += t->period;
 		if (t->deadline <= now)
 			t->deadline = now + t->period;
-		WRITE_ONCE(t->cpu, (int)smp_processor_id());
 		insert(base, t);
+	} else {
+		/* Pairs with the acquire in stopped(). */
+		store_release(&t->cpu, -1);
 	}
-	WRITE_ONCE(base->running, t);
 	spin_unlock(&base->lock);
 	t->fn(t);
 	spin_lock(&base->lock);
-	WRITE_ONCE(base->running, NULL);
+	/* Pairs with the acquire in running_elsewhere(). */
+	store_release(&base->running, NULL);
 }
 
 void timers_run(void)

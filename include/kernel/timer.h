@@ -24,7 +24,8 @@ struct timer {
 	u64 period;   /* 0: once */
 	void (*fn)(struct timer *t);
 	void *arg;
-	int cpu; /* whose tree it is in, -1: none */
+	int cpu;	/* whose tree it is in, -1: none */
+	unsigned fired; /* how often */
 };
 
 void timer_init(struct timer *t, void (*fn)(struct timer *t), void *arg);
