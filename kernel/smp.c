@@ -183,11 +183,12 @@ int smp_nmi_call(unsigned cpu_id, void (*fn)(void *arg, struct pt_regs *regs),
 		 void *arg)
 {
 	static unsigned busy;
-	u64 limit;
-	int err = 0;
+	u64 report;
 
 	if (cpu_id >= cpu_count || !READ_ONCE(cpus[cpu_id].online))
 		return -ENODEV;
+	/* Whoever waits for us with interrupts off must not keep us from a CPU. */
+	preempt_disable();
 	while (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
 		cpu_relax();
 	nmi_call.fn = fn;
@@ -195,15 +196,21 @@ int smp_nmi_call(unsigned cpu_id, void (*fn)(void *arg, struct pt_regs *regs),
 	nmi_call.cpu_id = cpu_id;
 	store_release(&nmi_call.wanted, true);
 	arch_nmi_send(&cpus[cpu_id]);
-	limit = clock_ns() + REPORT_NS;
-	while (load_acquire(&nmi_call.wanted) && err == 0) {
+	report = clock_ns() + REPORT_NS;
+	/*
+	 * Without end, as other calls: an NMI that comes late must still find
+	 * that it is wanted, and @arg in place.
+	 */
+	while (load_acquire(&nmi_call.wanted)) {
 		cpu_relax();
-		if (clock_ns() > limit)
-			err = -ETIMEDOUT;
+		if (clock_ns() < report)
+			continue;
+		pr_warn("NMI call: cpu %u does not answer", cpu_id);
+		report = clock_ns() + REPORT_NS;
 	}
-	WRITE_ONCE(nmi_call.wanted, false);
 	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
-	return err;
+	preempt_enable();
+	return 0;
 }
 
 /* Bringing up --------------------------------------------------------------- */

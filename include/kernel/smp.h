@@ -36,7 +36,11 @@ int __must_check smp_call(unsigned cpu_id, void (*fn)(void *arg), void *arg);
 /* irq_handle(IRQ_IPI). */
 void smp_ipi_handle(struct pt_regs *regs);
 
-/* NMIs: runs @fn(@arg, regs) in NMI context on @cpu_id / all others; waits. */
+/*
+ * Runs @fn(@arg, regs) in NMI context on @cpu_id, this CPU included, and waits
+ * until it has. Interrupts may be off, here and there. Not from an interrupt or
+ * a handler. -ENODEV if @cpu_id is not online.
+ */
 int __must_check smp_nmi_call(unsigned cpu_id,
 			      void (*fn)(void *arg, struct pt_regs *regs),
 			      void *arg);
