@@ -147,9 +147,10 @@ static void report(const struct pt_regs *regs, const char *fmt, va_list ap)
 /* One reporter. Others that panic meanwhile wait to be stopped. */
 static void enter(void)
 {
-	int nobody = -1, me = (int)smp_processor_id();
+	int nobody = -1, me;
 
-	arch_irq_disable();
+	arch_irq_disable(); /* first: no migration from here on */
+	me = (int)smp_processor_id();
 	if (!__atomic_compare_exchange_n(&panic_cpu, &nobody, me, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
 	    nobody != me)
