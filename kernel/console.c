@@ -2,10 +2,11 @@
 /*
  * One writer at a time, and a receive buffer.
  *
- * The writer's lock can be met in three awkward states: held by this CPU itself
- * (a trap while printing), held by a CPU that a panic has stopped, or simply
- * busy. The first two must not wait: they write without the lock, since a
- * garbled report is better than none.
+ * The device can be met in three awkward states: this CPU itself is writing (a
+ * trap or NMI while printing), a CPU that a panic has stopped was, or it is simply
+ * busy. The first two must not wait: they write in between, since a garbled
+ * report is better than none. Therefore no spinlock, which for a moment is taken
+ * and not yet anybody's, but one word that says who writes.
  */
 #include <arch/console.h>
 #include <arch/irq.h>
@@ -16,7 +17,7 @@
 #include <kernel/wait.h>
 #include <lib/string.h>
 
-static struct spinlock console_lock = SPINLOCK("console", RANK_CONSOLE);
+static int writer = -1; /* CPU, or -1 */
 static bool panicking;
 
 /* Bytes as they come; LF becomes CR LF. */
@@ -35,21 +36,34 @@ static void write_device(const char *s, size_t n)
 	}
 }
 
+/* True if this CPU is the writer now and was not before. Interrupts are off. */
+static bool become_writer(void)
+{
+	int me = (int)smp_processor_id();
+
+	for (;;) {
+		int nobody = -1;
+
+		/* Pairs with the release in console_write(). */
+		if (__atomic_compare_exchange_n(&writer, &nobody, me, false,
+						__ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return true;
+		if (nobody == me || READ_ONCE(panicking))
+			return false;
+		while (READ_ONCE(writer) >= 0 && !READ_ONCE(panicking))
+			cpu_relax();
+	}
+}
+
 void console_write(const char *s, size_t n)
 {
 	unsigned long flags = arch_irq_save();
-	bool locked = false;
+	bool first = become_writer();
 
-	while (!READ_ONCE(panicking) &&
-	       READ_ONCE(console_lock.cpu) != (int)smp_processor_id()) {
-		locked = spin_trylock(&console_lock) == 0;
-		if (locked)
-			break;
-		cpu_relax();
-	}
 	write_device(s, n);
-	if (locked)
-		spin_unlock(&console_lock);
+	if (first)
+		store_release(&writer, -1);
 	arch_irq_restore(flags);
 }
 

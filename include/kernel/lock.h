@@ -28,7 +28,6 @@ enum lock_rank {
 	RANK_FRAMES,
 	RANK_CALL, /* cross-CPU call slots */
 	RANK_LEAF, /* takes nothing further */
-	RANK_CONSOLE,
 	RANK_COUNT
 };
 
