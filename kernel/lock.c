@@ -12,7 +12,7 @@
 #include <kernel/panic.h>
 #include <kernel/percpu.h>
 
-#define HELD_MAX 8
+#define HELD_MAX 16 /* more than there are ranks */
 
 struct held {
 	const struct spinlock *locks[HELD_MAX];
@@ -20,6 +20,7 @@ struct held {
 };
 
 static DEFINE_PER_CPU(struct held, held);
+STATIC_ASSERT(HELD_MAX > RANK_COUNT);
 
 static void violation_panic(const char *what, const struct spinlock *l)
 {
@@ -39,28 +40,26 @@ void spin_lock_init(struct spinlock *l, const char *name, enum lock_rank rank)
 static void check_take(const struct spinlock *l, bool nested)
 {
 	struct held *h = &this_cpu_ref(held);
+	unsigned highest = 0;
 
 	if (!arch_irqs_disabled())
 		lock_violation("taken with interrupts on", l);
 	if (l->cpu == (int)smp_processor_id())
 		lock_violation("taken twice by one CPU", l);
-	if (h->depth) {
-		unsigned top = h->locks[h->depth - 1]->rank;
-
-		if (top > l->rank || (top == l->rank && !nested))
-			lock_violation("taken after a lock of a higher rank",
-				       l);
-	}
+	/* Not always the last one: spin_trylock() may take any. */
+	for (unsigned i = 0; i < h->depth; i++)
+		highest = max(highest, (unsigned)h->locks[i]->rank);
+	if (highest > l->rank || (highest == l->rank && !nested))
+		lock_violation("taken after a lock of a higher rank", l);
 }
 
 static void note_taken(struct spinlock *l)
 {
 	struct held *h = &this_cpu_ref(held);
 
+	ASSERT(h->depth < HELD_MAX);
 	WRITE_ONCE(l->cpu, (int)smp_processor_id());
-	if (h->depth < HELD_MAX)
-		h->locks[h->depth] = l;
-	h->depth++;
+	h->locks[h->depth++] = l;
 }
 
 static void note_free(struct spinlock *l)
@@ -153,7 +152,7 @@ unsigned locks_held(void)
 	struct held *h = &this_cpu_ref(held);
 	unsigned ranks = 0;
 
-	for (unsigned i = 0; i < min(h->depth, (unsigned)HELD_MAX); i++)
+	for (unsigned i = 0; i < h->depth; i++)
 		ranks |= BIT(h->locks[i]->rank);
 	arch_irq_restore(flags);
 	return ranks;
