@@ -92,6 +92,7 @@ static int run(void)
 static void main_thread(void *arg __unused)
 {
 	smp_init();
+	thread_init();
 	console_init();
 	choose_patch_mode();
 	system_state = SYSTEM_RUNNING;

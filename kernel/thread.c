@@ -118,9 +118,6 @@ void thread_join(struct thread *t)
 	thread_free(t);
 }
 
-/* The reaper frees detached threads; it starts with the first one. */
-static struct thread *reaper;
-
 static struct thread *find_orphan(void)
 {
 	unsigned long flags = spin_lock_irqsave(&threads_lock);
@@ -136,6 +133,7 @@ static struct thread *find_orphan(void)
 	return found;
 }
 
+/* Frees detached threads. */
 static void reap(void *arg __unused)
 {
 	for (;;) {
@@ -146,16 +144,14 @@ static void reap(void *arg __unused)
 	}
 }
 
+void thread_init(void)
+{
+	if (!thread_create("reaper", reap, NULL))
+		panic("no memory for the reaper thread");
+}
+
 void thread_detach(struct thread *t)
 {
-	static struct mutex starting = MUTEX(starting);
-
-	mutex_lock(&starting);
-	if (!reaper)
-		reaper = thread_create("reaper", reap, NULL);
-	mutex_unlock(&starting);
-	if (!reaper)
-		panic("no memory for the reaper thread");
 	WRITE_ONCE(t->detached, true);
 	wake_up(&exits); /* it may have ended already */
 }

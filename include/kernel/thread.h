@@ -124,6 +124,8 @@ unsigned thread_count(void);
 enum thread_whereabouts { THREAD_ON_CPU, THREAD_PREEMPTED, THREAD_OFF };
 enum thread_whereabouts sched_whereabouts(struct thread *t, unsigned long *pc);
 
+/* First thread: starts the one that frees detached threads. */
+void thread_init(void);
 /* Boot: makes what runs now the idle thread of CPU 0. */
 void sched_init(void);
 /* The end of boot code on every CPU: becomes the idle loop. */
