@@ -130,7 +130,7 @@ void sched_add(struct thread *t)
 	arch_irq_restore(flags);
 }
 
-void thread_wake(struct thread *t)
+bool thread_wake(struct thread *t)
 {
 	unsigned long flags = arch_irq_save();
 	struct runq *rq = lock_runq_of(t);
@@ -144,6 +144,7 @@ void thread_wake(struct thread *t)
 	if (wake && !running)
 		place(t);
 	arch_irq_restore(flags);
+	return wake;
 }
 
 void thread_prepare_block(void)
@@ -297,8 +298,11 @@ void sched_tick(void)
 		return;
 	if (READ_ONCE(rq->nr_ready) > 0)
 		current->need_resched = true;
-	else
-		timers_set_slice(now + SLICE_NS);
+	/*
+	 * Also where somebody waits: if preemption is off now and goes on with
+	 * interrupts off, only another interrupt can see that it is wanted.
+	 */
+	timers_set_slice(now + SLICE_NS);
 }
 
 void sched_ipi(void)
@@ -324,17 +328,25 @@ enum thread_whereabouts sched_whereabouts(struct thread *t, unsigned long *pc)
 	return where;
 }
 
-/* One try: true if @t obeys its affinity now. */
+/*
+ * One try: true if @t obeys its affinity now. While it is between run queues it
+ * may be under way to a CPU that was chosen by the old mask: that is not known
+ * before it has arrived. One that waits will be placed by the new mask.
+ */
 static bool affinity_enforce(struct thread *t, u32 mask)
 {
 	unsigned long flags = arch_irq_save();
 	struct runq *rq = lock_runq_of(t);
 	bool queued = !list_empty(&t->queue);
+	bool running = rq->running == t;
 	bool obeys;
 
 	t->affinity = mask;
-	obeys = (mask & BIT(t->cpu)) || t->state != THREAD_READY;
-	if (!obeys && rq->running == t)
+	if (running || queued)
+		obeys = mask & BIT(t->cpu);
+	else
+		obeys = t->state != THREAD_READY;
+	if (!obeys && running)
 		kick(t->cpu); /* put_prev() sees the new mask */
 	else if (!obeys && queued)
 		dequeue(rq, t);

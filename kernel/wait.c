@@ -36,27 +36,36 @@ void wait_finish(struct wait_queue *q, struct waiter *w)
 	thread_cancel_block();
 }
 
-static void wake(struct wait_queue *q, bool one)
+static void wake_all_locked(struct wait_queue *q)
+{
+	struct waiter *w;
+
+	list_for_each_entry(w, &q->waiters, link)
+		thread_wake(w->thread);
+}
+
+void wake_up(struct wait_queue *q)
+{
+	unsigned long flags = spin_lock_irqsave(&q->lock);
+
+	wake_all_locked(q);
+	spin_unlock_irqrestore(&q->lock, flags);
+}
+
+/*
+ * Those that are awake already look at their condition anyway; a second event
+ * must not be spent on them while others sleep.
+ */
+void wake_up_one(struct wait_queue *q)
 {
 	unsigned long flags = spin_lock_irqsave(&q->lock);
 	struct waiter *w;
 
 	list_for_each_entry(w, &q->waiters, link) {
-		thread_wake(w->thread);
-		if (one)
+		if (thread_wake(w->thread))
 			break;
 	}
 	spin_unlock_irqrestore(&q->lock, flags);
-}
-
-void wake_up(struct wait_queue *q)
-{
-	wake(q, false);
-}
-
-void wake_up_one(struct wait_queue *q)
-{
-	wake(q, true);
 }
 
 void mutex_init(struct mutex *m, const char *name)
@@ -112,10 +121,18 @@ static bool take(struct completion *c)
 					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
+/*
+ * All under the queue's lock: a waiter that sees it done takes the lock once more
+ * before it goes, so @c may live on its stack.
+ */
 void complete(struct completion *c)
 {
+	unsigned long flags = spin_lock_irqsave(&c->queue.lock);
+
+	/* Pairs with the acquire in take(). */
 	__atomic_fetch_add(&c->done, 1, __ATOMIC_RELEASE);
-	wake_up(&c->queue);
+	wake_all_locked(&c->queue);
+	spin_unlock_irqrestore(&c->queue.lock, flags);
 }
 
 void complete_wait(struct completion *c)

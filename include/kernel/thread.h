@@ -108,12 +108,13 @@ void thread_sleep(u64 ns);
 /*
  * Blocking by hand: set the state to THREAD_BLOCKED, look at the condition once
  * more, schedule(). thread_wake() from any context except NMI and handlers makes
- * it ready; a wake-up between the two is not lost. wait.h is easier.
+ * it ready; a wake-up between the two is not lost. It returns whether the thread
+ * was blocked. wait.h is easier.
  */
 void thread_prepare_block(void);
 void thread_cancel_block(void);
 void schedule(void);
-void thread_wake(struct thread *t);
+bool thread_wake(struct thread *t);
 
 /* Calls @fn for each thread, idle threads too, until it returns false. */
 void thread_for_each(bool (*fn)(struct thread *t, void *arg), void *arg);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting: wait queues, mutexes, completions, semaphores. Threads only, except
+ * Waiting: wait queues, mutexes, completions. Threads only, except
  * that wake_up() and complete() may come from interrupts.
  */
 #ifndef SONDE_KERNEL_WAIT_H
@@ -32,7 +32,7 @@ void wait_queue_init(struct wait_queue *q);
 void wait_prepare(struct wait_queue *q, struct waiter *w);
 void wait_finish(struct wait_queue *q, struct waiter *w);
 void wake_up(struct wait_queue *q);	/* all waiters */
-void wake_up_one(struct wait_queue *q); /* the one that waits longest */
+void wake_up_one(struct wait_queue *q); /* who sleeps there longest */
 
 /* Sleeps until @cond; evaluated again after each wake-up of @q. */
 #define wait_event(q, cond)                               \
