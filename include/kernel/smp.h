@@ -38,8 +38,8 @@ void smp_ipi_handle(struct pt_regs *regs);
 
 /*
  * Runs @fn(@arg, regs) in NMI context on @cpu_id, this CPU included, and waits
- * until it has. Interrupts may be off, here and there. Not from an interrupt or
- * a handler. -ENODEV if @cpu_id is not online.
+ * until it has. Interrupts may be off, here and there. Not for what interrupted
+ * such a call on its own CPU. -ENODEV if @cpu_id is not online.
  */
 int __must_check smp_nmi_call(unsigned cpu_id,
 			      void (*fn)(void *arg, struct pt_regs *regs),

@@ -4,8 +4,12 @@
  * it can (arch_trap_samples).
  */
 #include <arch/cpu.h>
+#include <kernel/smp.h>
 #include <kernel/thread.h>
 #include <kernel/trap.h>
+#include <lib/string.h>
+#include <tests/cases/keep_regs.h>
+#include <tests/cases/threads.h>
 #include <tests/test.h>
 
 /* What trap() saw of the sample, on this CPU. */
@@ -80,4 +84,154 @@ TEST(trap, every_kind_has_a_name)
 
 	for (kind = 0; kind < TRAP_KIND_COUNT; kind++)
 		EXPECT_TRUE(trap_kind_name((enum trap_kind)kind));
+}
+
+/* On every CPU ----------------------------------------------------------------- */
+
+static void raise_all(void *unused __unused)
+{
+	for (unsigned i = 0; i < arch_trap_sample_count; i++) {
+		const struct trap_sample *s = &arch_trap_samples[i];
+		struct trap seen = raise(s);
+
+		if (seen.kind != s->kind)
+			FAIL("%s: told as %s", s->name,
+			     trap_kind_name(seen.kind));
+	}
+}
+
+TEST(trap, every_sample_may_be_raised_on_every_cpu_at_once)
+{
+	on_all_cpus(raise_all);
+}
+
+/* Interrupts are off in both, and the interrupted frame lies below. */
+TEST(trap, traps_may_be_raised_in_an_interrupt)
+{
+	for (unsigned i = 0; i < cpu_count; i++)
+		EXPECT_EQ(smp_call(i, raise_all, NULL), 0);
+}
+
+static void break_in_nmi(void *broken, struct pt_regs *regs __unused)
+{
+	*(unsigned long *)broken = keep_regs_trapping(3, 0x5a5a0000);
+}
+
+TEST(trap, breakpoints_may_be_raised_in_an_nmi)
+{
+	for (unsigned i = 0; i < cpu_count; i++) {
+		unsigned long broken = 1;
+
+		EXPECT_EQ(smp_nmi_call(i, break_in_nmi, &broken), 0);
+		EXPECT_EQ(broken, 0);
+	}
+}
+
+static void note_repaired(void *where)
+{
+	*(const struct trap **)where = trap_last_repaired();
+}
+
+TEST(trap, each_cpu_has_its_own_last_trap)
+{
+	const struct trap *last[MAX_CPUS];
+
+	for (unsigned i = 0; i < cpu_count; i++) {
+		EXPECT_EQ(smp_call(i, note_repaired, &last[i]), 0);
+		for (unsigned j = 0; j < i; j++)
+			EXPECT_TRUE(last[i] != last[j]);
+	}
+}
+
+/* Registers -------------------------------------------------------------------- */
+
+TEST(trap, a_breakpoint_leaves_all_registers_alone)
+{
+	EXPECT_EQ(keep_regs_trapping(500, 0x1234567890), 0);
+}
+
+TEST(trap, breakpoints_are_counted)
+{
+	unsigned long flags = arch_irq_save(), broken;
+	u64 before = this_cpu()->traps[TRAP_BREAKPOINT], after;
+
+	broken = keep_regs_trapping(7, 1);
+	after = this_cpu()->traps[TRAP_BREAKPOINT];
+	arch_irq_restore(flags);
+	EXPECT_EQ(broken, 0);
+	EXPECT_EQ(after - before, 7);
+}
+
+static bool end, broken_elsewhere;
+
+static void break_always(void *seed)
+{
+	while (!load_acquire(&end))
+		if (keep_regs_trapping(50, (unsigned long)seed))
+			store_release(&broken_elsewhere, true);
+}
+
+static void nothing(void *unused __unused)
+{
+}
+
+/* Breakpoints, the tick, calls from other CPUs: whatever comes in between. */
+TEST(trap, interrupts_among_breakpoints_leave_all_registers_alone)
+{
+	struct thread *t[2];
+
+	end = broken_elsewhere = false;
+	for (unsigned long i = 0; i < 2; i++)
+		t[i] = start_on(last_cpu(), break_always, (void *)(i + 9));
+	for (unsigned i = 0; i < 200; i++)
+		EXPECT_EQ(smp_call(last_cpu(), nothing, NULL), 0);
+	thread_sleep(10 * NSEC_PER_MSEC);
+	store_release(&end, true);
+	join(t[0]);
+	join(t[1]);
+	EXPECT_FALSE(broken_elsewhere);
+}
+
+static void count_nmi(void *n, struct pt_regs *regs __unused)
+{
+	++*(unsigned *)n;
+}
+
+TEST(trap, nmis_among_breakpoints_leave_all_registers_alone)
+{
+	struct thread *t;
+	unsigned n = 0;
+
+	if (cpu_count < 2)
+		SKIP("needs two CPUs");
+	end = broken_elsewhere = false;
+	stay_on(0);
+	t = start_on(1, break_always, (void *)0xabcdef);
+	for (unsigned i = 0; i < 300; i++)
+		EXPECT_EQ(smp_nmi_call(1, count_nmi, &n), 0);
+	store_release(&end, true);
+	join(t);
+	stay_anywhere();
+	EXPECT_EQ(n, 300);
+	EXPECT_FALSE(broken_elsewhere);
+}
+
+TEST(trap, what_a_trap_says_of_memory_is_where_it_was)
+{
+	for (unsigned i = 0; i < arch_trap_sample_count; i++) {
+		const struct trap_sample *s = &arch_trap_samples[i];
+		struct trap seen;
+
+		if (s->kind != TRAP_MEMORY)
+			continue;
+		seen = raise(s);
+		EXPECT_TRUE(seen.pc);
+		/* Writing and fetching are not the same fault. */
+		EXPECT_NE(seen.flags & (TRAP_WRITE | TRAP_EXEC),
+			  TRAP_WRITE | TRAP_EXEC);
+		if (!strncmp(s->name, "store", 5))
+			EXPECT_TRUE(seen.flags & TRAP_WRITE);
+		if (!strncmp(s->name, "load", 4))
+			EXPECT_FALSE(seen.flags & TRAP_WRITE);
+	}
 }
