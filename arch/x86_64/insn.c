@@ -545,8 +545,11 @@ static int decode_alone(struct insn *insn, const u8 *from, size_t avail, u64 pc)
 
 	*insn = (struct insn){ .pc = pc };
 	d.end = min(avail, (size_t)ARCH_INSN_MAX);
-	for (unsigned i = 0; i < d.end; i++)
-		insn->bytes[i] = from[i];
+	if (likely(d.end == ARCH_INSN_MAX))
+		__builtin_memcpy(insn->bytes, from, ARCH_INSN_MAX);
+	else
+		for (unsigned i = 0; i < d.end; i++)
+			insn->bytes[i] = from[i];
 	error = decode(&d);
 	if (d.pos > d.end)
 		error = d.end < ARCH_INSN_MAX ? -ENODATA : -EILSEQ;
