@@ -13,51 +13,14 @@
 #define DIS_DEFAULT 8
 #define DIS_MAX	    1000
 
-static const struct {
-	u32 flag;
-	const char *name;
-} flag_names[] = {
-	{ INSN_NOP, "nop" },
-	{ INSN_CALL, "call" },
-	{ INSN_RET, "return" },
-	{ INSN_BRANCH_REL, "branch" },
-	{ INSN_INDIRECT, "indirect" },
-	{ INSN_COND, "conditional" },
-	{ INSN_LOOP, "loop" },
-	{ INSN_SYSCALL, "system call" },
-	{ INSN_SYSRET, "interrupt return" },
-	{ INSN_TRAP, "trap" },
-	{ INSN_FLAGS_PUSH, "pushes flags" },
-	{ INSN_FLAGS_POP, "pops flags" },
-	{ INSN_IRQ_CHANGE, "interrupt flag" },
-	{ INSN_PC_READ, "reads pc" },
-	{ INSN_PC_MEM, "pc-relative" },
-	{ INSN_LR_READ, "reads link" },
-	{ INSN_LR_WRITE, "writes link" },
-	{ INSN_REP_STRING, "repeated" },
-	{ INSN_EXCL_LOAD, "reserves" },
-	{ INSN_EXCL_STORE, "conditional store" },
-	{ INSN_PRIV, "privileged" },
-	{ INSN_IO, "port" },
-	{ INSN_HALT, "halts" },
-	{ INSN_MEM, "memory" },
-};
-
 static void print_class(const struct insn *insn, const char *refused)
 {
-	u32 flags = insn->flags;
-	const char *between = "";
+	const char *between = "", *name;
+	unsigned at = 0;
 	char where[80];
 
-	/* These go without saying. */
-	if (flags & INSN_CALL)
-		flags &= ~INSN_BRANCH_REL;
-	if (flags & INSN_RET)
-		flags &= ~INSN_INDIRECT;
-	for (size_t i = 0; i < ARRAY_SIZE(flag_names); i++) {
-		if (!(flags & flag_names[i].flag))
-			continue;
-		monitor_print("%s%s", between, flag_names[i].name);
+	while ((name = insn_class_name(insn, &at))) {
+		monitor_print("%s%s", between, name);
 		between = ", ";
 	}
 	if (insn->flags & (INSN_BRANCH_REL | INSN_PC_MEM | INSN_PC_READ)) {

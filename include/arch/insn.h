@@ -103,6 +103,12 @@ struct insn {
 int __must_check arch_insn_decode(struct insn *insn, const void *buf,
 				  size_t avail, u64 pc);
 
+/*
+ * What kind of instruction it is, for people, a word or two at a time: *@at
+ * begins as 0 and is only for this function. NULL when all was said.
+ */
+const char *insn_class_name(const struct insn *insn, unsigned *at);
+
 /* A sentence without full stop for people: "traps by design". Never NULL. */
 const char *insn_deny_reason(unsigned deny);
 

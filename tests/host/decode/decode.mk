@@ -111,6 +111,13 @@ fuzz_one = '$(1) -max_total_time=$(FUZZ_SECONDS) -max_len=256 -verbosity=0 \
 fuzz: $(decode_machines:%=$(decode_O)/fuzz-%) ## decode, relocate, emulate anything [FUZZ_SECONDS=60]
 	@$(decode_run) $(foreach fuzz,$^,$(call fuzz_one,$(fuzz)))
 
+# What tools/dis pipes objdump's lines through.
+annotate_ppc64 := -DINSN_TEXT_LITTLE=insn_text_little
+$(decode_O)/annotate-%: $(decode_O)/%/gen/insn_table.h tools/annotate.c \
+		include/arch/insn.h lib/insn.c arch/%/insn.c arch/%/reloc.c \
+		arch/%/emulate.c
+	gcc $(decode_cflags) $(annotate_$*) -o $@ $(filter %.c,$^)
+
 .PRECIOUS: $(decode_O)/%/gen/insn_table.h $(decode_O)/%/gen/insn_corpus.h
 .PHONY: decode-test
 decode-test: $(decode_machines:%=$(decode_O)/decode-%) ## decoders against others [FILES=...]

@@ -64,7 +64,7 @@ static bool read_line(struct objdump *dump)
 
 	while (dump->pipe && fgets(line, sizeof(dump->line), dump->pipe)) {
 		colon = strchr(line, ':');
-		if (line[0] != ' ' || !colon || colon[1] != '\t')
+		if (!colon || colon[1] != '\t')
 			continue;
 		bytes = colon + 2;
 		text = strchr(bytes, '\t');
