@@ -292,7 +292,7 @@ TEST(wait, an_event_beats_its_timeout)
 	EXPECT_TRUE(list_empty(&queue.waiters));
 }
 
-/* 10,000 times to and fro -------------------------------------------------------- */
+/* 10,000 times there and back -------------------------------------------------------- */
 
 #define PASSES 5000
 

@@ -6,6 +6,8 @@
 #include <arch/cpu.h>
 #include <arch/trap.h>
 #include <kernel/panic.h>
+#include <kernel/percpu.h>
+#include <kernel/smp.h>
 #include <tests/test.h>
 
 TEST(bad, fails)
@@ -16,6 +18,22 @@ TEST(bad, fails)
 TEST(bad, panics)
 {
 	panic("on purpose");
+}
+
+/* None is stopped before it has come. */
+static void panic_too(void *come)
+{
+	__atomic_fetch_add((unsigned *)come, 1, __ATOMIC_ACQ_REL);
+	while (load_acquire((unsigned *)come) < cpu_count)
+		cpu_relax();
+	panic("on purpose, on all CPUs");
+}
+
+TEST(bad, panics_on_all_cpus_at_once)
+{
+	unsigned come = 0;
+
+	smp_call_all(panic_too, &come);
 }
 
 TEST(bad, hangs)
