@@ -36,7 +36,7 @@ all: | setup ## build the kernels of both machines
 # What is compiled ------------------------------------------------------------
 
 # One list for both machines: neither builds while the other's file is missing.
-arch_c := boot trap cpu smp irq timer mmu console poweroff text insn \
+arch_c := boot trap cpu smp irq timer mmu console poweroff text emit insn \
 	reloc emulate probe
 arch_S := boot vectors context uaccess
 

@@ -7,8 +7,8 @@
  *	breakpoint	a probe; text being patched
  *	step		the end of a probe's step
  *	any fault	a probe's copy of the instruction (then it looks like the
- *			original's fault, and the search goes on); a handler;
- *			the exception table
+ *			original's fault, and the search goes on); the
+ *			exception table; a handler, which is abandoned
  *	interrupt	the controller
  *	NMI		a panic elsewhere; a cross-CPU NMI call
  *
@@ -26,6 +26,7 @@
 #include <kernel/vm.h>
 #include <probe/hit.h>
 #include <probe/patch.h>
+#include <probe/watch.h>
 
 typedef bool (*claim_fn)(struct pt_regs *regs, struct trap *t);
 
@@ -69,7 +70,7 @@ static bool claim_interrupt(struct pt_regs *regs, struct trap *t)
 static __noprobe bool claim_nmi(struct pt_regs *regs, struct trap *t __unused)
 {
 	panic_nmi(regs);
-	return smp_nmi_handle(regs);
+	return probe_watch_nmi(regs) | smp_nmi_handle(regs);
 }
 
 #define CLAIMS_MAX 3
@@ -87,22 +88,30 @@ static const struct {
 	[TRAP_WATCH]	     = { "watchpoint",
 				 { claim_step_too, claim_extable } },
 	[TRAP_ILLEGAL]	     = { "illegal instruction",
-				 { probe_hit_fault, claim_extable } },
+				 { probe_hit_fault, claim_extable,
+				   probe_hit_handler_fault } },
 	[TRAP_PRIVILEGED]    = { "privileged or protected",
-				 { probe_hit_fault, claim_extable } },
+				 { probe_hit_fault, claim_extable,
+				   probe_hit_handler_fault } },
 	[TRAP_TRAP]	     = { "trap instruction",
-				 { probe_hit_fault, claim_extable } },
+				 { probe_hit_fault, claim_extable,
+				   probe_hit_handler_fault } },
 	[TRAP_MEMORY]	     = { "memory access",
-				 { probe_hit_fault, claim_extable } },
+				 { probe_hit_fault, claim_extable,
+				   probe_hit_handler_fault } },
 	[TRAP_ALIGNMENT]     = { "alignment",
-				 { probe_hit_fault, claim_extable } },
+				 { probe_hit_fault, claim_extable,
+				   probe_hit_handler_fault } },
 	[TRAP_FLOAT]	     = { "floating point or vector",
-				 { probe_hit_fault, claim_extable } },
+				 { probe_hit_fault, claim_extable,
+				   probe_hit_handler_fault } },
 	[TRAP_ARITHMETIC]    = { "arithmetic",
-				 { probe_hit_fault, claim_extable } },
+				 { probe_hit_fault, claim_extable,
+				   probe_hit_handler_fault } },
 	[TRAP_INTERRUPT]     = { "interrupt", { claim_interrupt } },
 	[TRAP_NMI]	     = { "NMI", { claim_nmi } },
-	[TRAP_DOUBLE_FAULT]  = { "double fault", { NULL } },
+	[TRAP_DOUBLE_FAULT]  = { "double fault",
+				 { probe_hit_handler_fault } },
 	[TRAP_MACHINE_CHECK] = { "machine check", { NULL } },
 	[TRAP_SYSCALL]	     = { "system call", { claim_extable } },
 	[TRAP_UNKNOWN]	     = { "unknown", { claim_extable } },

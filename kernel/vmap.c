@@ -26,7 +26,7 @@
 #include <lib/string.h>
 
 #define VMAP_PAGES (128UL << (20 - PAGE_SHIFT))
-#define NEAR_PAGES (32UL << (20 - PAGE_SHIFT))
+#define NEAR_PAGES (NEAR_SIZE >> PAGE_SHIFT)
 /* What one table of leaves covers on either machine. */
 #define TABLE_SPAN (2UL << 20)
 /* Pages that are unmapped, flushed and freed together. */
@@ -46,7 +46,7 @@ static const struct area areas[] = {
 	{ NEAR_BASE, NEAR_PAGES, near_states },
 };
 #define VMAP_AREA (&areas[0])
-#define NEAR_AREA (&areas[NEAR_BASE != VMAP_BASE])
+#define NEAR_AREA (&areas[1])
 
 static struct spinlock vmap_lock = SPINLOCK("vmap", RANK_VM);
 static size_t pages_used;
@@ -72,7 +72,7 @@ int vmap_init(void)
 {
 	int err = area_prepare(VMAP_AREA);
 
-	if (!err && NEAR_AREA != VMAP_AREA)
+	if (!err)
 		err = area_prepare(NEAR_AREA);
 	return err;
 }

@@ -6,15 +6,23 @@
  *	vectors.S	saves pt_regs, calls trap()
  *	trap()		probe_hit_break():  find the site
  *					    run the handlers
+ *					    pc = the relocated form: done
+ *	... or, where a post-handler wants to know the end:
  *					    begin the step of the copy
  *	... the copy runs, one instruction, interrupts off ...
  *	trap()		probe_hit_step():   end the step
  *					    run the post-handlers
  *	vectors.S	restores
  *
- * Interrupts are off from the breakpoint to the end of the step, so a CPU has at
- * most one hit under way per level of nesting: a hit in a handler, in an NMI, or
- * in what handles a fault of the copy. Levels are a small stack per CPU.
+ * Interrupts are off while handlers run and in a step, so a CPU has at most one
+ * hit under way per level of nesting: a hit in a handler, in an NMI, or in what
+ * handles a fault of the copy. Levels are a small stack per CPU.
+ *
+ * A handler can be abandoned at any instruction: when it faults, or when it runs
+ * too long (probe/watch.c). Everything above its level is dropped, its probe is
+ * disabled, and the hit goes on behind it in probe_hit_restart(), called on the
+ * stack of the breakpoint. Hence all that a hit has to remember between two
+ * handlers is in its level, not in local variables.
  *
  * What is read here (sites, probe arrays) is immutable once published and freed
  * only after quiesce_cpus(), which waits for this CPU's interrupts to be on.
@@ -35,14 +43,20 @@
 struct hit {
 	struct site *site;
 	const struct probe_set *set; /* as it was when the hit began */
-	struct kprobe *running;	     /* whose handler is being called */
-	bool nested;		     /* a hit inside a hit: nobody is called */
-	bool stepping;		     /* false while the level is free */
+	struct pt_regs *regs;	     /* of the breakpoint, then of the step */
+	unsigned next;		/* handlers before it have had their turn */
+	struct kprobe *running; /* whose handler is being called */
+	unsigned long wanted;	/* pc that a control probe asked for */
+	bool nested;		/* a hit inside a hit: nobody is called */
+	bool stepping;		/* false while the level is free */
+	bool post;		/* the step has ended */
+	bool faulting;		/* a fault handler is being asked */
 	struct arch_step step;
 };
 
 struct hit_cpu {
 	unsigned levels;
+	u64 turns; /* handlers called so far: probe/watch.c looks at it */
 	struct hit hits[HIT_LEVELS];
 };
 static DEFINE_PER_CPU(struct hit_cpu, hit_cpus);
@@ -66,34 +80,72 @@ static __noprobe void miss_all(const struct probe_set *set)
 	}
 }
 
+/* The next enabled probe of @h that has not had its turn, or NULL. */
+static __always_inline struct kprobe *next_probe(struct hit *h)
+{
+	while (h->next < h->set->n) {
+		struct kprobe *p = h->set->probes[h->next++];
+
+		if (is_enabled(p))
+			return p;
+	}
+	return NULL;
+}
+
+static __always_inline void turn_begin(struct hit *h, struct kprobe *p)
+{
+	this_cpu_ref(hit_cpus).turns++;
+	h->running = p;
+	/* Who abandons it sees both. */
+	barrier();
+}
+
+static __always_inline void turn_end(struct hit *h)
+{
+	barrier();
+	h->running = NULL;
+}
+
 /*
  * Calls the pre-handlers in order of registration. Each sees the probed address
- * as pc, whatever the one before it did. Returns the pc that a control probe
- * asked for, or 0.
+ * as pc, whatever the one before it did.
  */
-static __noprobe unsigned long call_pre(struct hit *h, struct pt_regs *regs,
-					unsigned long pc)
+static __noprobe void call_pre(struct hit *h)
 {
-	unsigned long wanted = 0;
+	struct pt_regs *regs = h->regs;
+	struct kprobe *p;
 
-	for (unsigned i = 0; i < h->set->n; i++) {
-		struct kprobe *p = h->set->probes[i];
-
-		if (!is_enabled(p))
-			continue;
+	while ((p = next_probe(h))) {
 		count(&p->nhit);
 		if (!p->pre_handler)
 			continue;
-		h->running = p;
+		turn_begin(h, p);
 		p->pre_handler(p, regs);
-		if (instruction_pointer(regs) != pc) {
-			if (p->flags & KPROBE_FLAG_CONTROL)
-				wanted = instruction_pointer(regs);
-			instruction_pointer_set(regs, pc);
-		}
+		turn_end(h);
+		if (instruction_pointer(regs) == h->site->addr)
+			continue;
+		if (p->flags & KPROBE_FLAG_CONTROL)
+			h->wanted = instruction_pointer(regs);
+		instruction_pointer_set(regs, h->site->addr);
 	}
-	h->running = NULL;
-	return wanted;
+}
+
+/* Runs the displaced instruction, or goes where a control probe wants. */
+static __noprobe void displace(struct hit_cpu *cpu, struct hit *h)
+{
+	const struct site *s = h->site;
+	bool post = h->set->n_post > 0 && !h->nested;
+
+	if (unlikely(h->wanted)) {
+		instruction_pointer_set(h->regs, h->wanted);
+		cpu->levels--;
+	} else if (s->use_slot && !post && !arch_probe_traced(h->regs)) {
+		instruction_pointer_set(h->regs, s->slot + ARCH_STEP_SIZE);
+		cpu->levels--;
+	} else {
+		arch_probe_step_begin(&h->step, &s->insn, s->slot, h->regs);
+		h->stepping = true;
+	}
 }
 
 /* The innermost hit of this CPU if its copy is being stepped, or NULL. */
@@ -126,7 +178,6 @@ __noprobe bool probe_hit_break(struct pt_regs *regs, struct trap *t)
 {
 	struct hit_cpu *cpu = &this_cpu_ref(hit_cpus);
 	struct site *s = site_find(t->pc);
-	unsigned long wanted = 0;
 	struct hit *h;
 
 	if (t->flags & TRAP_REAL_MODE)
@@ -139,36 +190,34 @@ __noprobe bool probe_hit_break(struct pt_regs *regs, struct trap *t)
 	h = &cpu->hits[cpu->levels++];
 	barrier();
 	h->site = s;
-	/* Pairs with the release in probe.c's set_publish(). */
+	/* Pairs with the release in site.c's set_publish(). */
 	h->set = load_acquire(&s->set);
+	h->regs = regs;
+	h->next = 0;
+	h->wanted = 0;
 	h->nested = cpu->levels > 1;
+	h->post = false;
 
 	instruction_pointer_set(regs, t->pc);
 	if (unlikely(h->nested))
 		miss_all(h->set);
 	else
-		wanted = call_pre(h, regs, t->pc);
-	if (unlikely(wanted)) {
-		instruction_pointer_set(regs, wanted);
-		cpu->levels--;
-		return true;
-	}
-	arch_probe_step_begin(&h->step, &s->insn, s->slot, regs);
-	h->stepping = true;
+		call_pre(h);
+	displace(cpu, h);
 	return true;
 }
 
-static __noprobe void call_post(struct hit *h, struct pt_regs *regs)
+static __noprobe void call_post(struct hit *h)
 {
-	for (unsigned i = 0; i < h->set->n; i++) {
-		struct kprobe *p = h->set->probes[i];
+	struct kprobe *p;
 
-		if (!p->post_handler || !is_enabled(p))
+	while ((p = next_probe(h))) {
+		if (!p->post_handler)
 			continue;
-		h->running = p;
-		p->post_handler(p, regs, 0);
+		turn_begin(h, p);
+		p->post_handler(p, h->regs, 0);
+		turn_end(h);
 	}
-	h->running = NULL;
 }
 
 __noprobe bool probe_hit_step(struct pt_regs *regs, struct trap *t)
@@ -182,8 +231,12 @@ __noprobe bool probe_hit_step(struct pt_regs *regs, struct trap *t)
 	if (!arch_probe_step_end(&h->step, &h->site->insn, regs, &again))
 		return again;
 	h->stepping = false;
-	if (h->set->n_post > 0 && !h->nested)
-		call_post(h, regs);
+	if (h->set->n_post > 0 && !h->nested) {
+		h->post = true;
+		h->regs = regs;
+		h->next = 0;
+		call_post(h);
+	}
 	cpu->levels--;
 	if (likely(!arch_probe_step_traced(&h->step)))
 		return true;
@@ -192,37 +245,130 @@ __noprobe bool probe_hit_step(struct pt_regs *regs, struct trap *t)
 	return false;
 }
 
-/* Off the straight path: faults ---------------------------------------------- */
+/* Off the straight path: faults, and handlers that do not end ---------------- */
 
-/* The copy faulted: the original did, and this hit is over. */
-static __noprobe void step_faulted(struct hit_cpu *cpu, struct hit *h,
-				   struct pt_regs *regs, struct trap *t)
+static __noprobe bool in_copy(const struct hit *h, unsigned long pc)
 {
-	arch_probe_step_abort(&h->step, &h->site->insn, regs);
-	h->stepping = false;
-	t->pc = instruction_pointer(regs);
-	cpu->levels--;
-}
-
-static __noprobe bool in_slot(const struct hit *h, unsigned long pc)
-{
-	return pc >= h->site->slot && pc < h->site->slot + ARCH_SLOT_SIZE;
+	return pc >= h->site->slot && pc < h->site->slot + ARCH_STEP_SIZE;
 }
 
 __noprobe bool probe_hit_fault(struct pt_regs *regs, struct trap *t)
 {
 	struct hit_cpu *cpu = &this_cpu_ref(hit_cpus);
 	struct hit *h = stepping_hit(cpu);
-	struct kprobe *p;
+	const struct site *s;
 
-	if (h && in_slot(h, t->pc)) {
-		step_faulted(cpu, h, regs, t);
+	if (h && in_copy(h, t->pc)) {
+		/* The copy faulted: the original did, and this hit is over. */
+		arch_probe_step_abort(&h->step, &h->site->insn, regs);
+		h->stepping = false;
+		cpu->levels--;
+	} else if ((s = slot_site(t->pc))) {
+		/* So did the relocated form; its hit was over already. */
+		instruction_pointer_set(regs, s->addr);
+	} else {
 		return false;
 	}
-	if (cpu->levels == 0)
+	t->pc = instruction_pointer(regs);
+	return false;
+}
+
+/* The innermost hit of @cpu that is calling a handler, or NULL. */
+static __noprobe struct hit *running_hit(struct hit_cpu *cpu)
+{
+	for (unsigned n = cpu->levels; n > 0; n--) {
+		if (cpu->hits[n - 1].running)
+			return &cpu->hits[n - 1];
+	}
+	return NULL;
+}
+
+/* The hit goes on behind the handler that was abandoned. */
+static __noprobe void probe_hit_restart(struct pt_regs *regs __unused)
+{
+	struct hit_cpu *cpu = &this_cpu_ref(hit_cpus);
+	struct hit *h = &cpu->hits[cpu->levels - 1];
+
+	if (h->post) {
+		call_post(h);
+		cpu->levels--;
+		return;
+	}
+	instruction_pointer_set(h->regs, h->site->addr);
+	call_pre(h);
+	displace(cpu, h);
+}
+
+/*
+ * Gives up the handler that @h is calling, wherever it is: @regs are those of a
+ * trap that interrupted it, or something that it called.
+ */
+static __noprobe void abandon(struct hit_cpu *cpu, struct hit *h,
+			      struct pt_regs *regs, enum kprobe_verdict why,
+			      unsigned long pc)
+{
+	struct kprobe *p = h->running;
+
+	p->verdict_pc = pc;
+	WRITE_ONCE(p->verdict, why);
+	__atomic_fetch_or(&p->flags, KPROBE_FLAG_DISABLED, __ATOMIC_RELEASE);
+	while (&cpu->hits[cpu->levels - 1] != h) {
+		struct hit *above = &cpu->hits[--cpu->levels];
+
+		above->running = NULL;
+		above->stepping = false;
+	}
+	h->running = NULL;
+	h->stepping = false;
+	h->faulting = false;
+	arch_trap_restart(regs, h->regs, probe_hit_restart);
+}
+
+/* Nobody else wanted this fault: is it a handler's? */
+__noprobe bool probe_hit_handler_fault(struct pt_regs *regs, struct trap *t)
+{
+	struct hit_cpu *cpu = &this_cpu_ref(hit_cpus);
+	struct hit *h = running_hit(cpu);
+	bool handled = false;
+
+	if (!h)
 		return false;
-	p = cpu->hits[cpu->levels - 1].running;
-	return p && p->fault_handler && p->fault_handler(p, regs, t->kind);
+	if (h->running->fault_handler && !h->faulting &&
+	    t->kind != TRAP_DOUBLE_FAULT) {
+		h->faulting = true;
+		handled = h->running->fault_handler(h->running, regs, t->kind);
+		h->faulting = false;
+	}
+	if (!handled)
+		abandon(cpu, h, regs,
+			t->kind == TRAP_DOUBLE_FAULT ? KPROBE_OVERFLOWED
+						     : KPROBE_FAULTED,
+			t->pc);
+	return true;
+}
+
+u64 probe_hit_turn(unsigned cpu_id)
+{
+	struct hit_cpu *cpu = &per_cpu(hit_cpus, cpu_id);
+	u64 turn = READ_ONCE(cpu->turns);
+
+	for (unsigned i = 0; i < min(READ_ONCE(cpu->levels), HIT_LEVELS + 0u);
+	     i++) {
+		if (READ_ONCE(cpu->hits[i].running))
+			return turn;
+	}
+	return 0;
+}
+
+__noprobe bool probe_hit_overdue(struct pt_regs *regs, u64 turn)
+{
+	struct hit_cpu *cpu = &this_cpu_ref(hit_cpus);
+	struct hit *h = running_hit(cpu);
+
+	if (!h || cpu->turns != turn)
+		return false;
+	abandon(cpu, h, regs, KPROBE_OVERDUE, instruction_pointer(regs));
+	return true;
 }
 
 /* No-probe: stepped, it would see its own hit. */

@@ -182,6 +182,11 @@ static int attach(struct kprobe *p, struct site_change *c)
 			      (void *)addr);
 	p->flags |= KPROBE_FLAG_PENDING;
 	p->nhit = p->nmissed = 0;
+	p->verdict = KPROBE_WELL;
+	if (p->post_handler && !s->can_step)
+		return refuse(-EOPNOTSUPP,
+			      "%pS: cannot be stepped, so no post-handler",
+			      (void *)addr);
 	err = site_add_probe(s, p, c);
 	if (err)
 		return refuse(err, "out of memory");
@@ -338,6 +343,18 @@ static int set_disabled(struct kprobe *p, unsigned flag)
 	}
 	mutex_unlock(&probe_mutex);
 	return err;
+}
+
+const char *kprobe_verdict_name(enum kprobe_verdict verdict)
+{
+	static const char *const names[] = {
+		[KPROBE_WELL] = "well",
+		[KPROBE_FAULTED] = "its handler faulted",
+		[KPROBE_OVERFLOWED] = "its handler ran out of stack",
+		[KPROBE_OVERDUE] = "its handler did not return in time",
+	};
+
+	return names[verdict];
 }
 
 int enable_kprobe(struct kprobe *p)

@@ -7,6 +7,7 @@
  * readable (its next pointer too) until quiesce_cpus() after it was unlinked, so
  * a reader that was on the chain meanwhile finds its way to the end.
  */
+#include <arch/emit.h>
 #include <kernel/extable.h>
 #include <kernel/heap.h>
 #include <lib/errno.h>
@@ -40,9 +41,40 @@ __noprobe struct site *site_find(unsigned long addr)
 	return s;
 }
 
-int site_create(unsigned long addr, const struct insn *insn, struct site **site)
+static enum probe_plan plan;
+
+void probe_plan_set(enum probe_plan new_plan)
+{
+	plan = new_plan;
+}
+
+/* The two forms of the instruction, as far as it has them. */
+static int fill_slot(struct site *s)
 {
 	u8 code[ARCH_SLOT_SIZE];
+	unsigned long at = s->slot + ARCH_STEP_SIZE;
+	u8 *form = code + ARCH_STEP_SIZE;
+	size_t room = sizeof(code) - ARCH_STEP_SIZE;
+	int step_err, len, jump = 0;
+
+	for (size_t i = 0; i < sizeof(code); i++)
+		code[i] = arch_break_insn[i % ARCH_BREAK_SIZE];
+	step_err = arch_probe_prepare(&s->insn, s->slot, code);
+	s->can_step = step_err == 0;
+	len = arch_insn_relocate(&s->insn, at, form, room);
+	if (len >= 0)
+		jump = arch_emit_jump(form + len, room - (size_t)len,
+				      at + (size_t)len, s->addr + s->insn.len);
+	s->can_slot = len >= 0 && jump >= 0;
+	s->use_slot = s->can_slot && plan != PLAN_STEP;
+	if (!s->use_slot && (!s->can_step || plan == PLAN_SLOT))
+		return step_err ? step_err : -EOPNOTSUPP;
+	slot_write(s->slot, code);
+	return 0;
+}
+
+int site_create(unsigned long addr, const struct insn *insn, struct site **site)
+{
 	struct site *s = kzalloc(sizeof(*s));
 	int err = -ENOMEM;
 
@@ -52,15 +84,13 @@ int site_create(unsigned long addr, const struct insn *insn, struct site **site)
 	s->insn = *insn;
 	s->set = set_alloc(0);
 	if (s->set) {
-		s->slot = slot_alloc();
-		err = s->slot ? arch_probe_prepare(insn, s->slot, code)
-			      : -ENOSPC;
+		s->slot = slot_alloc(s);
+		err = s->slot ? fill_slot(s) : -ENOSPC;
 	}
 	if (err) {
 		site_free(s);
 		return err;
 	}
-	slot_write(s->slot, code);
 	*site = s;
 	return 0;
 }

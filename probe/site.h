@@ -37,7 +37,10 @@ struct site {
 	struct site *next;     /* hash chain */
 	struct rb_node node;   /* by address; under probe_mutex */
 	struct probe_set *set; /* never NULL */
-	unsigned long slot;    /* executable copy */
+	unsigned long slot;    /* executable copies: <arch/probe.h> */
+	bool can_step;	       /* has a copy to step */
+	bool can_slot;	       /* has a relocated form */
+	bool use_slot;	       /* ... and is to use it: probe_plan_set() */
 	struct insn insn;      /* the original instruction */
 	/* Under probe_mutex: */
 	bool armed;
@@ -47,6 +50,10 @@ struct site {
 
 /* Serialises registration, enabling, and all changes of sites. */
 extern struct mutex probe_mutex;
+
+/* How new sites run their instruction. AUTO: slot, step where that is all. */
+enum probe_plan { PLAN_AUTO, PLAN_SLOT, PLAN_STEP };
+void probe_plan_set(enum probe_plan plan);
 
 /* site.c */
 /* Lock-free; any context. NULL if @addr has no site. */
@@ -97,7 +104,9 @@ void probe_sets_free(struct probe_set *garbage);
 
 /* slot.c */
 /* ARCH_SLOT_SIZE executable bytes within reach of text; 0 if there are none. */
-unsigned long slot_alloc(void);
+unsigned long slot_alloc(struct site *s);
+/* The site whose slot holds @addr, or NULL. Any context. */
+struct site *slot_site(unsigned long addr);
 /* Copies code into a slot that nothing runs yet. */
 void slot_write(unsigned long slot, const u8 *code);
 /* Only after quiesce_tasks(); the slot is filled with breakpoints. */

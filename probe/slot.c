@@ -2,10 +2,12 @@
 /*
  * Slots: executable memory near text for copies of displaced instructions.
  *
- * Slots come from pages that are mapped RX and never anything else; patch.c
- * writes them through its alias. A free slot is full of breakpoints, so that
- * running one by mistake is a trap at an address that belongs to nobody.
- * Everything here is under probe_mutex.
+ * Slots come from pages of the near area, mapped RX and never anything else;
+ * patch.c writes them through its alias. A free slot is full of breakpoints, so
+ * that running one by mistake is a trap at an address that belongs to nobody.
+ *
+ * slot_site() is asked by traps in slots, in any context; everything else is
+ * under probe_mutex. A page's entry stays until quiescence, like its slots.
  */
 #include <kernel/heap.h>
 #include <kernel/vm.h>
@@ -20,10 +22,37 @@ struct slot_page {
 	u8 *code;
 	unsigned used;
 	DECLARE_BITMAP(map, SLOTS_PER_PAGE);
+	struct site *sites[SLOTS_PER_PAGE];
 };
 
+/* By page of the near area; NULL: no slots there. */
+static struct slot_page *page_at[NEAR_SIZE >> PAGE_SHIFT];
 static LIST_HEAD(pages); /* those with room first */
 static unsigned nr_used;
+
+static __noprobe struct slot_page *page_of(unsigned long addr)
+{
+	if (addr - NEAR_BASE >= NEAR_SIZE)
+		return NULL;
+	/* Pairs with the release in page_add(). */
+	return load_acquire(&page_at[(addr - NEAR_BASE) >> PAGE_SHIFT]);
+}
+
+__noprobe struct site *slot_site(unsigned long addr)
+{
+	struct slot_page *page = page_of(addr);
+	unsigned long i = addr % PAGE_SIZE / ARCH_SLOT_SIZE;
+
+	return page && i < SLOTS_PER_PAGE ? READ_ONCE(page->sites[i]) : NULL;
+}
+
+static void page_publish(const u8 *code, struct slot_page *page)
+{
+	unsigned long n = ((unsigned long)code - NEAR_BASE) >> PAGE_SHIFT;
+
+	/* Pairs with the acquire in page_of(). */
+	store_release(&page_at[n], page);
+}
 
 static void poison(unsigned long addr, size_t n)
 {
@@ -31,8 +60,13 @@ static void poison(unsigned long addr, size_t n)
 
 	for (size_t i = 0; i < ARCH_SLOT_SIZE; i++)
 		traps[i] = arch_break_insn[i % ARCH_BREAK_SIZE];
-	for (size_t done = 0; done < n; done += ARCH_SLOT_SIZE)
-		text_write_unused(addr + done, traps, ARCH_SLOT_SIZE);
+	while (n > 0) {
+		size_t here = min(n, sizeof(traps));
+
+		text_write_unused(addr, traps, here);
+		addr += here;
+		n -= here;
+	}
 }
 
 static struct slot_page *page_add(void)
@@ -47,22 +81,12 @@ static struct slot_page *page_add(void)
 		return NULL;
 	}
 	poison((unsigned long)page->code, PAGE_SIZE);
+	page_publish(page->code, page);
 	list_add(&page->link, &pages);
 	return page;
 }
 
-static struct slot_page *page_of(unsigned long addr)
-{
-	struct slot_page *page;
-
-	list_for_each_entry(page, &pages, link) {
-		if (ALIGN_DOWN(addr, PAGE_SIZE) == (unsigned long)page->code)
-			return page;
-	}
-	return NULL;
-}
-
-unsigned long slot_alloc(void)
+unsigned long slot_alloc(struct site *s)
 {
 	struct slot_page *page =
 		list_empty(&pages)
@@ -76,6 +100,7 @@ unsigned long slot_alloc(void)
 		return 0;
 	i = bitmap_find_next_zero(page->map, SLOTS_PER_PAGE, 0);
 	bitmap_set(page->map, i);
+	page->sites[i] = s;
 	nr_used++;
 	if (++page->used == SLOTS_PER_PAGE)
 		list_move_tail(&page->link, &pages);
@@ -90,12 +115,15 @@ void slot_write(unsigned long slot, const u8 *code)
 void slot_free(unsigned long slot)
 {
 	struct slot_page *page = page_of(slot);
+	size_t i = slot % PAGE_SIZE / ARCH_SLOT_SIZE;
 
 	poison(slot, ARCH_SLOT_SIZE);
-	bitmap_clear(page->map, slot % PAGE_SIZE / ARCH_SLOT_SIZE);
+	page->sites[i] = NULL;
+	bitmap_clear(page->map, i);
 	nr_used--;
 	list_del(&page->link);
 	if (--page->used == 0) {
+		page_publish(page->code, NULL);
 		vm_free(page->code);
 		kfree(page);
 	} else {

@@ -54,10 +54,12 @@ void boot_firmware(unsigned long entry)
 	if (!entry)
 		bootinfo_fail(&boot_info, -1,
 			      "boot: no Open Firmware entry in r5");
-	else if (!openfirmware_parse(&boot_info, &fw.client))
-		/* Where we will be; a failure says so in boot_info.error. */
-		(void)!bootinfo_add(&boot_info, 0, __image_end - __image_start,
-				    BOOTINFO_IMAGE);
+	else if (!openfirmware_parse(&boot_info, &fw.client) &&
+		 /* Where we will be; a failure says so in boot_info.error. */
+		 !bootinfo_add(&boot_info, 0, __image_end - __image_start,
+			       BOOTINFO_IMAGE))
+		(void)!bootinfo_add(&boot_info, NEAR_BASE - DIRECT_BASE,
+				    NEAR_SIZE, BOOTINFO_RESERVED);
 }
 
 static __noreturn void die(const char *why)

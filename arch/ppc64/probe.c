@@ -48,7 +48,7 @@ static int move_operand(s64 delta, u32 *prefix, u32 *suffix)
 int arch_probe_prepare(const struct insn *insn, unsigned long slot_va, u8 *buf)
 {
 	u32 prefix = insn->arch.prefix, word = insn->arch.word;
-	u8 *end = buf + ARCH_SLOT_SIZE;
+	u8 *end = buf + ARCH_STEP_SIZE;
 
 	if (insn->deny || insn->flags & (INSN_EXCL_LOAD | INSN_EXCL_STORE))
 		return -EOPNOTSUPP;
@@ -146,6 +146,11 @@ __noprobe bool arch_probe_step_end(const struct arch_step *step,
 		keep &= ~(unsigned long)MSR_EE;
 	regs->msr = (regs->msr & ~keep) | (step->flags & keep);
 	return true;
+}
+
+__noprobe bool arch_probe_traced(const struct pt_regs *regs)
+{
+	return regs->msr & MSR_SE;
 }
 
 __noprobe bool arch_probe_step_traced(const struct arch_step *step)

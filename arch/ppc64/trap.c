@@ -26,6 +26,16 @@
 #define RESOURCE_AIL	   3
 #define RESOURCE_ENDIAN	   4
 
+__noprobe void arch_trap_restart(struct pt_regs *regs, struct pt_regs *outer,
+				 void (*fn)(struct pt_regs *outer))
+{
+	regs->nip = (unsigned long)vec_restart;
+	regs->gpr[1] = (unsigned long)outer - FRAME_REGS;
+	regs->gpr[3] = (unsigned long)outer;
+	regs->gpr[12] = (unsigned long)fn;
+	regs->msr &= ~(unsigned long)(MSR_EE | MSR_SE | MSR_BE);
+}
+
 void arch_trap_init(void)
 {
 	long err = hcall(H_SET_MODE,

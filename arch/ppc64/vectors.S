@@ -243,7 +243,13 @@ save_rest:
 	addis	%r2, %r2, (.TOC. - _start)@ha
 	addi	%r2, %r2, (.TOC. - _start)@l
 	addi	%r3, %r1, FRAME_REGS
-	bl	trap
+	addis	%r12, %r2, trap@toc@ha
+	addi	%r12, %r12, trap@toc@l
+	/* arch_trap_restart() comes here too, with a frame at r1. */
+	.globl	vec_restart
+vec_restart:
+	mtctr	%r12
+	bctrl
 	.globl	vec_trap_return			/* the unwinder knows it */
 vec_trap_return:
 	nop

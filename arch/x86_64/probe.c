@@ -51,7 +51,7 @@ int arch_probe_prepare(const struct insn *insn, unsigned long slot_va, u8 *buf)
 
 	for (i = 0; i < insn->len; i++)
 		buf[i] = insn->bytes[i];
-	for (; i < ARCH_SLOT_SIZE; i++)
+	for (; i < ARCH_STEP_SIZE; i++)
 		buf[i] = arch_break_insn[0];
 	if (is_sti(insn))
 		buf[0] = 0x90;
@@ -134,6 +134,11 @@ __noprobe bool arch_probe_step_end(const struct arch_step *step,
 	}
 	regs->flags = final_flags(step, insn, regs->flags);
 	return true;
+}
+
+__noprobe bool arch_probe_traced(const struct pt_regs *regs)
+{
+	return regs->flags & X86_FLAGS_TF;
 }
 
 __noprobe bool arch_probe_step_traced(const struct arch_step *step)

@@ -46,9 +46,20 @@ enum {
 };
 
 extern const unsigned long vec_table[VECTORS];
-extern const u8 vec_start[], vec_end[];
+extern const u8 vec_start[], vec_end[], vec_restart[];
 
 static struct gate idt[VECTORS] __aligned(16);
+
+__noprobe void arch_trap_restart(struct pt_regs *regs, struct pt_regs *outer,
+				 void (*fn)(struct pt_regs *outer))
+{
+	regs->ip = (unsigned long)vec_restart;
+	regs->sp = (unsigned long)outer;
+	regs->di = (unsigned long)outer;
+	regs->si = (unsigned long)fn;
+	regs->flags &= ~(unsigned long)(X86_FLAGS_IF | X86_FLAGS_TF |
+					X86_FLAGS_DF);
+}
 
 void arch_trap_init(void)
 {

@@ -68,6 +68,7 @@ FUNC(vec_common)
 	jnz	3f
 1:	mov	%rsp, %rdi
 	call	trap
+vec_return:
 	testb	$3, FRAME_CS(%rsp)
 	jnz	4f
 2:	RESTORE_AND_IRET
@@ -80,6 +81,16 @@ FUNC(vec_common)
 4:	swapgs
 	jmp	2b
 END(vec_common)
+
+/*
+ * arch_trap_restart(): DI: a frame that vec_common made, SI: what to call with
+ * it before going back to what it says.
+ */
+FUNC(vec_restart)
+	mov	%rdi, %rsp
+	call	*%rsi
+	jmp	vec_return
+END(vec_restart)
 
 /* EBX: GS was the program's and must be so again. Clobbers AX, CX, DX. */
 .macro KERNEL_GS

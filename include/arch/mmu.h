@@ -11,11 +11,11 @@
  *   direct map of RAM		0xffff888000000000	0xc000000000000000
  *   vmap area (stacks)		0xffffc90000000000	0xc008000000000000
  *   per-CPU alias pages	0xfffffe0000000000	0xc00a000000000000
- *   near area (slots)		0xffffffffa0000000	the vmap area
+ *   near area (slots)		0xffffffffa0000000	0xc000000000800000
  *
- * <asm/mmu.h> also defines VMAP_BASE and NEAR_BASE, both 2 MiB aligned, for
- * vm.c to hand out: from the near area a pc-relative operand reaches the whole
- * image. The two are equal where instructions have none that matter.
+ * <asm/mmu.h> also defines VMAP_BASE, NEAR_BASE and NEAR_SIZE, all multiples of
+ * 2 MiB, for vmap.c to hand out: between the near area and the image branches
+ * and pc-relative operands reach both ways.
  */
 #ifndef SONDE_ARCH_MMU_H
 #define SONDE_ARCH_MMU_H

@@ -3,12 +3,17 @@
  * Running the displaced instruction of a breakpoint probe. Contract of
  * arch/<A>/probe.c and <asm/probe.h>.
  *
- * A slot holds a copy of the instruction, so prepared that stepping it and then
- * arch_probe_step_end() have the effect of the original at its own address.
+ * There are two ways, and a slot has code for both:
  *
- *	text:  ... [BREAK]  ...		slot:  [copy][BREAK]
- *		     |  1 trap		         ^  | 2 step trap
- *		     +---------------------------+  +--> behind the original
+ *	step	a copy, so prepared that stepping it and then
+ *		arch_probe_step_end() have the effect of the original
+ *	slot	the relocated form (reloc.c) and a jump back: needs no second
+ *		trap, but nobody learns when it has run
+ *
+ *	text:  ... [BREAK]  ...		slot:  [copy][BREAK] [relocated][jump]
+ *		     |  1 trap		         ^  | 2 step trap	   |
+ *		     +---------------------------+  +--> behind the   <----+
+ *							 original
  */
 #ifndef SONDE_ARCH_PROBE_H
 #define SONDE_ARCH_PROBE_H
@@ -25,11 +30,11 @@ struct arch_step {
 	unsigned long flags; /* saved interrupt, trace state */
 };
 
-#include <asm/probe.h> /* ARCH_SLOT_SIZE */
+#include <asm/probe.h> /* ARCH_STEP_SIZE, ARCH_SLOT_SIZE */
 
 /*
- * Writes the slot code for @insn (decoded at its own address) that will live at
- * @slot_va to @buf[ARCH_SLOT_SIZE]. -EOPNOTSUPP if the machine cannot step it,
+ * Writes the copy of @insn (decoded at its own address) that will be stepped at
+ * @slot_va to @buf[ARCH_STEP_SIZE]. -EOPNOTSUPP if the machine cannot step it,
  * -ERANGE if an operand is out of reach from the slot. Pure.
  */
 int __must_check arch_probe_prepare(const struct insn *insn,
@@ -52,6 +57,8 @@ void arch_probe_step_begin(struct arch_step *step, const struct insn *insn,
 bool arch_probe_step_end(const struct arch_step *step, const struct insn *insn,
 			 struct pt_regs *regs, bool *again);
 
+/* Is the program that @regs are of being single-stepped? */
+bool arch_probe_traced(const struct pt_regs *regs);
 /* Was the program being single-stepped itself when @step began? */
 bool arch_probe_step_traced(const struct arch_step *step);
 

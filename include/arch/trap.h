@@ -67,6 +67,14 @@ struct trap {
  */
 void arch_trap_decode(struct pt_regs *regs, struct trap *t);
 
+/*
+ * @regs: of a trap inside of what trap() called for @outer, a breakpoint's frame.
+ * Makes the return from that trap drop everything in between, call @fn(@outer),
+ * and go back to what @outer says. No-probe.
+ */
+void arch_trap_restart(struct pt_regs *regs, struct pt_regs *outer,
+		       void (*fn)(struct pt_regs *outer));
+
 /* Installs all vectors. Boot CPU, once; arch_cpu_init() loads them per CPU. */
 void arch_trap_init(void);
 

@@ -15,10 +15,23 @@ bool probe_hit_break(struct pt_regs *regs, struct trap *t);
 /* A step trap: the end of the step that this CPU began last. */
 bool probe_hit_step(struct pt_regs *regs, struct trap *t);
 /*
- * A fault. In a stepped copy: @regs and @t become what the original would have
- * given, and the search goes on. In a handler: its fault handler is asked.
+ * A fault in the copy or relocated form of an instruction: @regs and @t become
+ * what the original would have given, and the search goes on.
  */
 bool probe_hit_fault(struct pt_regs *regs, struct trap *t);
+/*
+ * A fault that nobody can repair: if a handler is running, its own fault handler
+ * is asked, and without its help the handler is abandoned.
+ */
+bool probe_hit_handler_fault(struct pt_regs *regs, struct trap *t);
+
+/*
+ * For probe/watch.c: which call of a handler @cpu_id is in, or 0. A number that
+ * stays means that one call has not returned.
+ */
+u64 probe_hit_turn(unsigned cpu_id);
+/* In an NMI: abandons the handler if this CPU is still in call @turn. */
+bool probe_hit_overdue(struct pt_regs *regs, u64 turn);
 
 /* For reports: "\n  in handler of probe ...", or "". */
 const char *probe_hit_describe(void);

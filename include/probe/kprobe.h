@@ -22,6 +22,15 @@ typedef void (*kprobe_post_handler_t)(struct kprobe *p, struct pt_regs *regs,
 typedef int (*kprobe_fault_handler_t)(struct kprobe *p, struct pt_regs *regs,
 				      int trap_kind);
 
+/* Why the engine disabled a probe. */
+enum kprobe_verdict {
+	KPROBE_WELL,
+	KPROBE_FAULTED,	   /* a handler faulted, and nothing repaired it */
+	KPROBE_OVERFLOWED, /* a handler ran out of stack */
+	KPROBE_OVERDUE,	   /* a handler did not return in time */
+};
+const char *kprobe_verdict_name(enum kprobe_verdict verdict);
+
 enum kprobe_flag {
 	KPROBE_FLAG_DISABLED = BIT(0), /* registered, but not called */
 	KPROBE_FLAG_CONTROL = BIT(1),  /* may change the pc; one per address */
@@ -43,6 +52,8 @@ struct kprobe {
 	unsigned flags;
 	unsigned long nhit;    /* times the handlers were called */
 	unsigned long nmissed; /* times they could not be */
+	enum kprobe_verdict verdict;
+	unsigned long verdict_pc; /* where the handler was abandoned */
 };
 
 /*

@@ -8,8 +8,12 @@
 #define DIRECT_BASE 0xc000000000000000UL
 #define VMAP_BASE   0xc008000000000000UL
 #define ALIAS_BASE  0xc00a000000000000UL
-/* pc-relative operands reach 2^33 bytes at most: no place is near by itself. */
-#define NEAR_BASE	      VMAP_BASE
+/*
+ * A branch reaches 32 MiB, which is RAM of the direct map: boot.c keeps the
+ * frames there from everybody, so that vm_init() leaves a hole.
+ */
+#define NEAR_BASE (DIRECT_BASE + (8UL << 20))
+#define NEAR_SIZE (8UL << 20)
 
 #define ARCH_FLUSH_BROADCASTS 1 /* tlbie */
 

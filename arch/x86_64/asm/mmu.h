@@ -12,6 +12,7 @@
 #define VMAP_BASE	      0xffffc90000000000UL
 #define ALIAS_BASE	      0xfffffe0000000000UL
 #define NEAR_BASE	      0xffffffffa0000000UL
+#define NEAR_SIZE	      (32UL << 20)
 
 #define ARCH_FLUSH_BROADCASTS 0 /* INVLPG is local */
 

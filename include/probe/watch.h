@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The time budget of handlers: one that has not returned after it is abandoned.
+ */
+#ifndef SONDE_PROBE_WATCH_H
+#define SONDE_PROBE_WATCH_H
+
+#include <lib/compiler.h>
+
+struct pt_regs;
+
+/*
+ * Sets the budget of every single handler call in ns; 0: none. -ENODEV with only
+ * one CPU: nobody could tell. Threads only.
+ */
+int __must_check probe_budget_set(u64 ns);
+u64 probe_budget(void);
+
+/* trap(): an NMI. True if it was for a handler of this CPU. No-probe. */
+bool probe_watch_nmi(struct pt_regs *regs);
+
+#endif
