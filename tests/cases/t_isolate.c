@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Hostile handlers: none of them hurts the kernel, the probed code, or another
+ * probe on the same address.
+ */
+#include <arch/cpu.h>
+#include <kernel/percpu.h>
+#include <kernel/smp.h>
+#include <kernel/symtab.h>
+#include <kernel/thread.h>
+#include <kernel/timer.h>
+#include <lib/errno.h>
+#include <lib/string.h>
+#include <probe/kprobe.h>
+#include <probe/watch.h>
+#include <tests/test.h>
+
+static __noclone long isolate_target(long a, long b)
+{
+	barrier();
+	return a * 10 + b;
+}
+
+static int good_pre(struct kprobe *p __unused, struct pt_regs *regs __unused)
+{
+	return 0;
+}
+
+static void good_post(struct kprobe *p __unused, struct pt_regs *regs __unused,
+		      unsigned long flags __unused)
+{
+}
+
+/* Made by asking, so that the compiler does not know what it does. */
+static volatile unsigned long bad_address;
+static void (*volatile bad_function)(void);
+
+static int null_pre(struct kprobe *p __unused, struct pt_regs *regs __unused)
+{
+	return *(volatile int *)bad_address;
+}
+
+static int jump_pre(struct kprobe *p __unused, struct pt_regs *regs __unused)
+{
+	bad_function();
+	return 0;
+}
+
+static int loop_pre(struct kprobe *p __unused, struct pt_regs *regs __unused)
+{
+	for (;;)
+		cpu_relax();
+	return 0;
+}
+
+static void null_post(struct kprobe *p __unused, struct pt_regs *regs __unused,
+		      unsigned long flags __unused)
+{
+	*(volatile int *)bad_address = 1;
+}
+
+/* Calls itself through memory until the guard page stops it. */
+static int (*volatile deep_fn)(unsigned n);
+
+static __noclone int deep(unsigned n)
+{
+	volatile char room[256];
+
+	room[0] = (char)n;
+	return deep_fn(n + 1) + room[0];
+}
+
+static int deep_pre(struct kprobe *p __unused, struct pt_regs *regs __unused)
+{
+	deep_fn = deep;
+	return deep(0);
+}
+
+/*
+ * @bad between two good probes on one address: all calls return what they
+ * should, the good ones count every call, the bad one is disabled by the first.
+ */
+static void check(struct kprobe *bad, enum kprobe_verdict verdict)
+{
+	struct kprobe before = { .symbol_name = "isolate_target",
+				 .pre_handler = good_pre,
+				 .post_handler = good_post };
+	struct kprobe after = { .symbol_name = "isolate_target",
+				.pre_handler = good_pre };
+	struct kprobe *all[] = { &before, bad, &after };
+
+	bad->symbol_name = "isolate_target";
+	ASSERT_EQ(register_kprobes(all, 3), 0);
+	for (long i = 0; i < 5; i++)
+		EXPECT_EQ(isolate_target(i, 7), i * 10 + 7);
+	EXPECT_EQ(before.nhit, 5);
+	EXPECT_EQ(after.nhit, 5);
+	EXPECT_EQ(before.nmissed + after.nmissed, 0);
+	EXPECT_EQ(bad->verdict, verdict);
+	EXPECT_TRUE(bad->flags & KPROBE_FLAG_DISABLED);
+	EXPECT_EQ(before.verdict, KPROBE_WELL);
+	EXPECT_EQ(after.verdict, KPROBE_WELL);
+	EXPECT_EQ(unregister_kprobes(all, 3), 0);
+	EXPECT_EQ(isolate_target(1, 2), 12);
+}
+
+TEST(isolate, a_handler_that_follows_null_is_abandoned_alone)
+{
+	struct kprobe bad = { .pre_handler = null_pre };
+
+	check(&bad, KPROBE_FAULTED);
+	EXPECT_NE(bad.verdict_pc, 0);
+	EXPECT_EQ(bad.nhit, 1);
+}
+
+TEST(isolate, a_handler_that_calls_null_is_abandoned_alone)
+{
+	struct kprobe bad = { .pre_handler = jump_pre };
+
+	check(&bad, KPROBE_FAULTED);
+}
+
+TEST(isolate, a_post_handler_that_follows_null_is_abandoned_alone)
+{
+	struct kprobe bad = { .pre_handler = good_pre,
+			      .post_handler = null_post };
+
+	check(&bad, KPROBE_FAULTED);
+}
+
+TEST(isolate, a_handler_that_overruns_its_stack_is_abandoned_alone)
+{
+	struct kprobe bad = { .pre_handler = deep_pre };
+
+	check(&bad, KPROBE_OVERFLOWED);
+}
+
+TEST(isolate, a_handler_that_never_returns_is_abandoned_alone)
+{
+	struct kprobe bad = { .pre_handler = loop_pre };
+	u64 budget = probe_budget();
+
+	if (cpu_count < 2) {
+		EXPECT_EQ(probe_budget_set(10 * NSEC_PER_MSEC), -ENODEV);
+		SKIP("needs a second CPU that notices");
+	}
+	ASSERT_EQ(probe_budget_set(20 * NSEC_PER_MSEC), 0);
+	check(&bad, KPROBE_OVERDUE);
+	ASSERT_EQ(probe_budget_set(budget), 0);
+}
+
+static unsigned fixed_faults;
+
+static int skip_fault(struct kprobe *p __unused, struct pt_regs *regs __unused,
+		      int trap_kind __unused)
+{
+	fixed_faults++;
+	bad_address = (unsigned long)&fixed_faults; /* and it is tried again */
+	return 0;
+}
+
+static int fault_fault(struct kprobe *p __unused, struct pt_regs *regs __unused,
+		       int trap_kind __unused)
+{
+	fixed_faults++;
+	return *(volatile int *)bad_address;
+}
+
+TEST(isolate, only_the_faulting_probes_own_fault_handler_is_asked)
+{
+	struct kprobe innocent = { .symbol_name = "isolate_target",
+				   .pre_handler = good_pre,
+				   .fault_handler = fault_fault };
+	struct kprobe bad = { .pre_handler = null_pre,
+			      .fault_handler = skip_fault };
+
+	fixed_faults = 0;
+	ASSERT_EQ(register_kprobe(&innocent), 0);
+	check(&bad, KPROBE_FAULTED);
+	EXPECT_EQ(fixed_faults, 1);
+	EXPECT_EQ(innocent.nhit, 6); /* once more than the bad one was there */
+	EXPECT_EQ(innocent.verdict, KPROBE_WELL);
+	EXPECT_EQ(unregister_kprobe(&innocent), 0);
+	bad_address = 0;
+}
+
+TEST(isolate, a_fault_handler_that_faults_is_not_asked_again)
+{
+	struct kprobe bad = { .pre_handler = null_pre,
+			      .fault_handler = fault_fault };
+
+	fixed_faults = 0;
+	check(&bad, KPROBE_FAULTED);
+	EXPECT_EQ(fixed_faults, 1);
+}
+
+static volatile bool repaired;
+static unsigned long landing;
+
+static int repair(struct kprobe *p __unused, struct pt_regs *regs,
+		  int trap_kind __unused)
+{
+	fixed_faults++;
+	instruction_pointer_set(regs, landing);
+	return 1;
+}
+
+static __noclone void land(void)
+{
+	repaired = true;
+	for (;;)
+		cpu_relax(); /* there is no way back from here */
+}
+
+TEST(isolate, a_fault_handler_may_send_its_handler_elsewhere)
+{
+	struct kprobe bad = { .pre_handler = null_pre,
+			      .fault_handler = repair };
+	struct symbol sym;
+	u64 budget = probe_budget();
+
+	if (cpu_count < 2)
+		SKIP("needs a second CPU that notices");
+	fixed_faults = 0;
+	repaired = false;
+	ASSERT_EQ(symtab_lookup((unsigned long)land, &sym), 0);
+	landing = symbol_entry(&sym);
+	ASSERT_EQ(probe_budget_set(20 * NSEC_PER_MSEC), 0);
+	check(&bad, KPROBE_OVERDUE);
+	ASSERT_EQ(probe_budget_set(budget), 0);
+	EXPECT_EQ(fixed_faults, 1);
+	EXPECT_TRUE(repaired);
+}
+
+/* A handler whose own calls are probed faults inside of one of them. */
+static __noclone int inner(void)
+{
+	return *(volatile int *)bad_address;
+}
+
+static int outer_pre(struct kprobe *p __unused, struct pt_regs *regs __unused)
+{
+	return inner();
+}
+
+TEST(isolate, a_fault_in_a_probed_function_of_a_handler_ends_the_handler)
+{
+	struct kprobe nested = { .symbol_name = "inner",
+				 .pre_handler = good_pre,
+				 .post_handler = good_post };
+	struct kprobe bad = { .pre_handler = outer_pre };
+
+	ASSERT_EQ(register_kprobe(&nested), 0);
+	check(&bad, KPROBE_FAULTED);
+	EXPECT_EQ(nested.nmissed, 1);
+	EXPECT_EQ(nested.nhit, 0);
+	EXPECT_EQ(unregister_kprobe(&nested), 0);
+}
+
+static void hammer(void *arg)
+{
+	unsigned long *wrong = arg;
+
+	for (long i = 0; i < 500; i++) {
+		if (isolate_target(i, 1) != i * 10 + 1)
+			__atomic_fetch_add(wrong, 1, __ATOMIC_RELAXED);
+	}
+}
+
+TEST(isolate, faulting_handlers_on_all_cpus_leave_exact_counts)
+{
+	struct kprobe good = { .symbol_name = "isolate_target",
+			       .pre_handler = good_pre };
+	struct kprobe bad[3] = {
+		{ .symbol_name = "isolate_target", .pre_handler = null_pre },
+		{ .symbol_name = "isolate_target", .pre_handler = jump_pre },
+		{ .symbol_name = "isolate_target", .post_handler = null_post }
+	};
+	struct kprobe *all[] = { &bad[0], &bad[1], &good, &bad[2] };
+	struct thread *threads[MAX_CPUS];
+	unsigned long wrong = 0;
+
+	ASSERT_EQ(register_kprobes(all, 4), 0);
+	for (unsigned i = 0; i < cpu_count; i++) {
+		threads[i] = thread_create_on("hammer", BIT(i), hammer, &wrong);
+		ASSERT_TRUE(threads[i]);
+	}
+	for (unsigned i = 0; i < cpu_count; i++)
+		thread_join(threads[i]);
+	EXPECT_EQ(wrong, 0);
+	EXPECT_EQ(good.nhit + good.nmissed, 500UL * cpu_count);
+	for (unsigned i = 0; i < 3; i++)
+		EXPECT_EQ(bad[i].verdict, KPROBE_FAULTED);
+	EXPECT_EQ(unregister_kprobes(all, 4), 0);
+}
