@@ -16,6 +16,7 @@
  */
 #include <frame.h>
 #include <asm/entry.h>
+#include <asm/regs.h>
 
 #define SWITCH_SIZE (FRAME_REGS + 8 * 18)
 #define SAVED(n)    (FRAME_REGS + 8 * ((n) - 14))
@@ -123,3 +124,37 @@ FUNC arch_regs_capture
 	std	%r0, PT_DSISR(%r3)
 	blr
 END arch_regs_capture
+
+#define CALL_WORDS ARCH_CALL_STACK_WORDS
+#define CALL_SIZE  (FRAME_REGS + 8 * 8 + 8 * CALL_WORDS)
+
+/*
+ * r3: fn, r4: regs, r5: the stack words, ARCH_CALL_STACK_WORDS of them. Calls fn
+ * as the function was called at whose local entry regs were taken.
+ * (ELFv2 2.2.3.3)
+ */
+FUNC arch_call_as
+	mflr	%r0
+	std	%r0, FRAME_LR(%r1)
+	stdu	%r1, -CALL_SIZE(%r1)
+	std	%r2, FRAME_TOC(%r1)
+	li	%r0, CALL_WORDS
+	mtctr	%r0
+	addi	%r5, %r5, -8
+	addi	%r6, %r1, FRAME_REGS + 8 * 8 - 8
+1:	ldu	%r0, 8(%r5)
+	stdu	%r0, 8(%r6)
+	bdnz	1b
+	mr	%r12, %r3
+	mtctr	%r12
+	mr	%r11, %r4
+	.irp n, 3, 4, 5, 6, 7, 8, 9, 10
+	ld	%r\n, PT_GPR(\n)(%r11)
+	.endr
+	bctrl
+	ld	%r2, FRAME_TOC(%r1)
+	addi	%r1, %r1, CALL_SIZE
+	ld	%r0, FRAME_LR(%r1)
+	mtlr	%r0
+	blr
+END arch_call_as

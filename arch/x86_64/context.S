@@ -87,3 +87,25 @@ FUNC(arch_context_regs)
 	movq	$X86_FLAGS_FIXED, FRAME_FLAGS(%rsi)
 	ret
 END(arch_context_regs)
+
+/*
+ * DI: fn, SI: regs, DX: stack words, CX: how many, even. Calls fn as the function
+ * was called at whose first instruction regs were taken. (SysV ABI 3.2.3)
+ */
+FUNC(arch_call_as)
+	push	%rbp
+	mov	%rsp, %rbp
+	mov	%rdi, %rax
+1:	pushq	-8(%rdx,%rcx,8)
+	dec	%rcx
+	jnz	1b
+	mov	FRAME_DI(%rsi), %rdi
+	mov	FRAME_DX(%rsi), %rdx
+	mov	FRAME_CX(%rsi), %rcx
+	mov	FRAME_R8(%rsi), %r8
+	mov	FRAME_R9(%rsi), %r9
+	mov	FRAME_SI(%rsi), %rsi
+	call	*%rax
+	leave
+	ret
+END(arch_call_as)

@@ -48,6 +48,14 @@ static inline bool regs_irqs_enabled(const struct pt_regs *regs);
 static inline void regs_irqs_set(struct pt_regs *regs, bool on);
 static inline bool user_mode(const struct pt_regs *regs);
 
+/*
+ * Calls @fn with the register arguments of @regs, which were taken at a
+ * function's entry, and with ARCH_CALL_STACK_WORDS words of @stack where the
+ * others are passed. The callee may change them: they are copies. context.S.
+ */
+void arch_call_as(void *fn, const struct pt_regs *regs, const u64 *stack,
+		  unsigned words);
+
 /* Registers of the caller itself, enough to unwind from here. */
 void arch_regs_capture(struct pt_regs *regs);
 

@@ -5,6 +5,12 @@
 #ifndef SONDE_PPC64_ASM_REGS_H
 #define SONDE_PPC64_ASM_REGS_H
 
+/* Arguments that are passed in memory, seen from the stack pointer at entry: */
+/* behind header and the register arguments' save area (ELFv2 2.2.3.3). */
+#define ARCH_CALL_STACK_ARGS  96
+#define ARCH_CALL_STACK_WORDS 16 /* even, so that the stack stays aligned */
+
+#ifndef __ASSEMBLY__
 #include <frame.h>
 
 static inline unsigned long instruction_pointer(const struct pt_regs *regs)
@@ -61,5 +67,7 @@ static inline bool user_mode(const struct pt_regs *regs)
 {
 	return regs->msr & MSR_PR;
 }
+
+#endif /* __ASSEMBLY__ */
 
 #endif

@@ -5,6 +5,12 @@
 #ifndef SONDE_ASM_REGS_H
 #define SONDE_ASM_REGS_H
 
+/* Arguments that are passed in memory, seen from the stack pointer at entry: */
+/* behind the return address (SysV ABI 3.2.3). */
+#define ARCH_CALL_STACK_ARGS  8
+#define ARCH_CALL_STACK_WORDS 16 /* even, so that the stack stays aligned */
+
+#ifndef __ASSEMBLY__
 #include <asm/x86.h>
 
 static inline unsigned long instruction_pointer(const struct pt_regs *regs)
@@ -64,5 +70,7 @@ static inline bool user_mode(const struct pt_regs *regs)
 {
 	return regs->cs & 3;
 }
+
+#endif /* __ASSEMBLY__ */
 
 #endif
