@@ -289,6 +289,30 @@ void preempt_schedule(void)
 	arch_irq_restore(flags);
 }
 
+/*
+ * Somebody waits here although a CPU sleeps that may run it: its affinity was
+ * widened, or two were placed on one idle CPU at once. That CPU will steal().
+ */
+static void wake_a_thief(struct runq *rq)
+{
+	struct thread *t;
+
+	spin_lock(&rq->lock);
+	list_for_each_entry(t, &rq->ready, queue) {
+		for_each_cpu(cpu) {
+			if (!(t->affinity & BIT(cpu->id)) ||
+			    !READ_ONCE(cpu->online) ||
+			    !is_idle(
+				    READ_ONCE(per_cpu(runqs, cpu->id).running)))
+				continue;
+			kick(cpu->id);
+			spin_unlock(&rq->lock);
+			return;
+		}
+	}
+	spin_unlock(&rq->lock);
+}
+
 void sched_tick(void)
 {
 	struct runq *rq = &this_cpu_ref(runqs);
@@ -296,8 +320,10 @@ void sched_tick(void)
 
 	if (is_idle(current) || now < current->started_ns + SLICE_NS)
 		return;
-	if (READ_ONCE(rq->nr_ready) > 0)
+	if (READ_ONCE(rq->nr_ready) > 0) {
 		current->need_resched = true;
+		wake_a_thief(rq);
+	}
 	/*
 	 * Also where somebody waits: if preemption is off now and goes on with
 	 * interrupts off, only another interrupt can see that it is wanted.

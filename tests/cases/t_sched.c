@@ -452,6 +452,25 @@ TEST(sched, an_idle_cpu_takes_a_waiting_thread)
 	stay_anywhere();
 }
 
+/* CPU 0 sleeps, and nothing happens there by itself. */
+TEST(sched, a_sleeping_cpu_is_told_of_a_waiting_thread)
+{
+	struct thread *may_go;
+
+	if (cpu_count < 2)
+		SKIP("needs two CPUs");
+	end = false;
+	stay_on(1);
+	may_go = start_on(1, spin_until, &end);
+	if (may_go) {
+		EXPECT_EQ(thread_set_affinity(may_go, BIT(0) | BIT(1)), 0);
+		SPIN_FOR(READ_ONCE(may_go->cpu) == 0);
+	}
+	store_release(&end, true);
+	join(may_go);
+	stay_anywhere();
+}
+
 TEST(sched, whereabouts_tell_running_from_sleeping)
 {
 	struct completion c;
