@@ -146,7 +146,7 @@ void spin_unlock_irqrestore(struct spinlock *l, unsigned long flags)
 	arch_irq_restore(flags);
 }
 
-unsigned locks_held(void)
+__noprobe unsigned locks_held(void)
 {
 	unsigned long flags = arch_irq_save();
 	struct held *h = &this_cpu_ref(held);

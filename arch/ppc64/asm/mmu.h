@@ -12,8 +12,8 @@
  * A branch reaches 32 MiB, which is RAM of the direct map: boot.c keeps the
  * frames there from everybody, so that vm_init() leaves a hole.
  */
-#define NEAR_BASE (DIRECT_BASE + (8UL << 20))
-#define NEAR_SIZE (8UL << 20)
+#define NEAR_BASE	      (DIRECT_BASE + (8UL << 20))
+#define NEAR_SIZE	      (8UL << 20)
 
 #define ARCH_FLUSH_BROADCASTS 1 /* tlbie */
 

@@ -7,8 +7,8 @@
 #ifndef SONDE_PPC64_ASM_PROBE_H
 #define SONDE_PPC64_ASM_PROBE_H
 
-#define ARCH_STEP_SIZE	16
+#define ARCH_STEP_SIZE 16
 /* Behind it the relocated form and a branch back. */
-#define ARCH_SLOT_SIZE	64
+#define ARCH_SLOT_SIZE 64
 
 #endif

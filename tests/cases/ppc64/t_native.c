@@ -16,6 +16,7 @@
 #include <lib/string.h>
 #include <probe/kprobe.h>
 #include <probe/patch.h>
+#include <probe/site.h>
 #include <tests/cases/ppc64/native_area.h>
 #include <tests/random.h>
 #include <tests/test.h>
@@ -60,7 +61,7 @@ static struct cell {
 	u64 results[STATES]; /* digests of what the processor did */
 } cells[NATIVE_CELLS];
 
-static unsigned relocated, emulated, probed, faulted, unit_off;
+static unsigned relocated, emulated, probed, differences, faulted, unit_off;
 
 /* Running -------------------------------------------------------------------- */
 
@@ -205,10 +206,19 @@ static void compare(const struct cell *cell, const char *how)
 {
 	const char *what = differs();
 
-	if (what)
-		FAIL("%s %08x %08x, %s: %s; pc 0x%lx for 0x%lx", cell->name,
-		     cell->insn.arch.prefix, cell->insn.arch.word, how, what,
-		     after.regs.nip, native.regs.nip);
+	if (!what)
+		return;
+	differences++;
+	FAIL("%s %08x %08x, %s: %s; pc 0x%lx for 0x%lx", cell->name,
+	     cell->insn.arch.prefix, cell->insn.arch.word, how, what,
+	     after.regs.nip, native.regs.nip);
+}
+
+/* A relocated call saves r0 where nothing lives during a call: reloc.c. */
+static void forget_dead_word(const struct insn *insn, struct state *s)
+{
+	if (insn->flags & INSN_LR_WRITE)
+		memcpy(s->stack, before.stack, 8);
 }
 
 static void try_copy(const struct cell *cell)
@@ -222,8 +232,7 @@ static void try_copy(const struct cell *cell)
 		after.regs.nip = insn->pc + insn->len;
 	else if (after.regs.nip - cell->copy < (unsigned long)cell->copy_len)
 		after.regs.nip = native.regs.nip; /* a fault */
-	if (insn->flags & INSN_LR_WRITE)	  /* where a call saves r0 */
-		memcpy(after.stack, before.stack, 8);
+	forget_dead_word(insn, &after);
 	relocated++;
 	compare(cell, "relocated");
 }
@@ -293,11 +302,14 @@ static void run_probed(struct cell *cell)
 		random_state(&cell->insn, &seed);
 		run(cell->insn.pc, &after);
 		probed++;
-		if (digest(&after) != cell->results[i])
-			FAIL("%s %08x %08x, probed: %s at 0x%llx", cell->name,
-			     cell->insn.arch.prefix, cell->insn.arch.word,
-			     trap_kind_name(after.kind),
-			     after.regs.nip - cell->insn.pc);
+		forget_dead_word(&cell->insn, &after);
+		if (digest(&after) == cell->results[i])
+			continue;
+		differences++;
+		FAIL("%s %08x %08x, probed: %s at 0x%llx", cell->name,
+		     cell->insn.arch.prefix, cell->insn.arch.word,
+		     trap_kind_name(after.kind),
+		     after.regs.nip - cell->insn.pc);
 	}
 }
 
@@ -391,25 +403,29 @@ static int seen(struct kprobe *p __unused, struct pt_regs *regs __unused)
 	return 0;
 }
 
+/* Stepped, and out of a slot. */
+static const enum probe_plan plans[] = { PLAN_STEP, PLAN_AUTO };
+
 static void run_cells(unsigned n)
 {
 	static struct kprobe probes[NATIVE_CELLS], *list[NATIVE_CELLS];
-	int err;
 
 	for (unsigned i = 0; i < n; i++) {
-		probes[i] = (struct kprobe){ .addr = cells[i].insn.pc,
-					     .pre_handler = seen };
+		probes[i].pre_handler = seen;
 		list[i] = &probes[i];
 		run_plain(&cells[i]);
 	}
-	err = register_kprobes(list, n);
-	if (err) {
-		FAIL("register: %d, %s", err, kprobe_reason());
-		return;
+	for (unsigned k = 0; k < ARRAY_SIZE(plans); k++) {
+		for (unsigned i = 0; i < n; i++)
+			probes[i].addr = cells[i].insn.pc;
+		probe_plan_set(plans[k]);
+		if (register_kprobes(list, n) < 0)
+			FAIL("register: %s", kprobe_reason());
+		for (unsigned i = 0; i < n; i++)
+			run_probed(&cells[i]);
+		unregister_kprobes(list, n);
 	}
-	for (unsigned i = 0; i < n; i++)
-		run_probed(&cells[i]);
-	unregister_kprobes(list, n);
+	probe_plan_set(PLAN_AUTO);
 }
 
 TEST(native, copies_emulation_and_probes_do_what_the_processor_does)
@@ -427,11 +443,11 @@ TEST(native, copies_emulation_and_probes_do_what_the_processor_does)
 		encodings += n;
 	} while (n == NATIVE_CELLS);
 	unregister_kprobes(list, 2);
-	test_note("%u encodings x %u states: %u relocated, %u emulated, %u "
-		  "probed; %u faulted, %u of them for want of a unit",
-		  encodings, STATES, relocated, emulated, probed, faulted,
-		  unit_off);
+	test_note("%u encodings x %u states: %u differences (%u relocated, %u "
+		  "emulated, %u probed; %u faulted, %u for want of a unit)",
+		  encodings, STATES, differences, relocated, emulated, probed,
+		  faulted, unit_off);
 	EXPECT_GE(encodings, 700);
 	EXPECT_GT(emulated, 2000);
-	EXPECT_EQ(probed, encodings * STATES);
+	EXPECT_EQ(probed, ARRAY_SIZE(plans) * encodings * STATES);
 }

@@ -19,6 +19,7 @@
 #include <lib/string.h>
 #include <probe/kprobe.h>
 #include <probe/patch.h>
+#include <probe/site.h>
 #include <tests/cases/x86_64/native_area.h>
 #include <tests/random.h>
 #include <tests/test.h>
@@ -65,7 +66,7 @@ static struct cell {
 	u64 results[STATES]; /* digests of what the processor did */
 } cells[NATIVE_CELLS];
 
-static unsigned relocated, emulated, probed, faulted;
+static unsigned relocated, emulated, probed, faulted, differences;
 
 /* Running -------------------------------------------------------------------- */
 
@@ -232,6 +233,7 @@ static const char *differs(void)
 
 static void fail(const struct cell *cell, const char *how, const char *what)
 {
+	differences++;
 	char text[3 * ARCH_INSN_MAX + 1];
 
 	for (unsigned i = 0; i < cell->insn.len; i++)
@@ -454,25 +456,29 @@ static int seen(struct kprobe *p __unused, struct pt_regs *regs __unused)
 	return 0;
 }
 
+/* Stepped, and out of a slot. */
+static const enum probe_plan plans[] = { PLAN_STEP, PLAN_AUTO };
+
 static void run_cells(unsigned n)
 {
 	static struct kprobe probes[NATIVE_CELLS], *list[NATIVE_CELLS];
-	int err;
 
 	for (unsigned i = 0; i < n; i++) {
-		probes[i] = (struct kprobe){ .addr = cells[i].insn.pc,
-					     .pre_handler = seen };
+		probes[i].pre_handler = seen;
 		list[i] = &probes[i];
 		run_plain(&cells[i]);
 	}
-	err = register_kprobes(list, n);
-	if (err) {
-		FAIL("register: %d, %s", err, kprobe_reason());
-		return;
+	for (unsigned k = 0; k < ARRAY_SIZE(plans); k++) {
+		for (unsigned i = 0; i < n; i++)
+			probes[i].addr = cells[i].insn.pc;
+		probe_plan_set(plans[k]);
+		if (register_kprobes(list, n) < 0)
+			FAIL("register: %s", kprobe_reason());
+		for (unsigned i = 0; i < n; i++)
+			run_probed(&cells[i]);
+		unregister_kprobes(list, n);
 	}
-	for (unsigned i = 0; i < n; i++)
-		run_probed(&cells[i]);
-	unregister_kprobes(list, n);
+	probe_plan_set(PLAN_AUTO);
 }
 
 /* Breakpoints again everywhere, as it was built. */
@@ -502,13 +508,14 @@ TEST(native, copies_emulation_and_probes_do_what_the_processor_does)
 	} while (n == NATIVE_CELLS);
 	clear_cells();
 	unregister_kprobes(list, 2);
-	test_note("%u encodings x %u states: %u relocated, %u emulated, %u "
-		  "probed; %u faulted",
-		  encodings, STATES, relocated, emulated, probed, faulted);
+	test_note("%u encodings x %u states: %u differences (%u relocated, %u "
+		  "emulated, %u probed; %u faulted)",
+		  encodings, STATES, differences, relocated, emulated, probed,
+		  faulted);
 	for (unsigned i = 0; i < ARRAY_SIZE(insn_corpus_left_out); i++)
 		test_note("left out: %s: %s", insn_corpus_left_out[i].name,
 			  insn_corpus_left_out[i].why);
 	EXPECT_GE(encodings, 1500);
 	EXPECT_GT(emulated, 3000);
-	EXPECT_EQ(probed, encodings * STATES);
+	EXPECT_EQ(probed, ARRAY_SIZE(plans) * encodings * STATES);
 }
