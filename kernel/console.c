@@ -56,6 +56,11 @@ static bool become_writer(void)
 	}
 }
 
+__noprobe bool console_is_mine(void)
+{
+	return READ_ONCE(writer) == (int)smp_processor_id();
+}
+
 void console_write(const char *s, size_t n)
 {
 	unsigned long flags = arch_irq_save();

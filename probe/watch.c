@@ -9,6 +9,7 @@
  */
 #include <arch/cpu.h>
 #include <arch/smp.h>
+#include <kernel/console.h>
 #include <kernel/lock.h>
 #include <kernel/percpu.h>
 #include <kernel/smp.h>
@@ -45,8 +46,8 @@ __noprobe bool probe_watch_nmi(struct pt_regs *regs)
 
 	if (!asked)
 		return false;
-	/* It may be printing, against all rules: then at the next look. */
-	if (locks_held() == 0)
+	/* It may hold a lock, against all rules: then at the next look. */
+	if (locks_held() == 0 && !console_is_mine())
 		probe_hit_overdue(regs, asked);
 	return true;
 }
