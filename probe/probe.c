@@ -336,6 +336,8 @@ static int set_disabled(struct kprobe *p, unsigned flag)
 	s = site_of(p);
 	if (s) {
 		WRITE_ONCE(p->flags, (p->flags & ~KPROBE_FLAG_DISABLED) | flag);
+		if (!flag)
+			p->verdict = KPROBE_WELL; /* another chance */
 		site_touch(s, &c);
 		finish(&c);
 	} else {

@@ -113,6 +113,24 @@ TEST(isolate, a_handler_that_follows_null_is_abandoned_alone)
 	EXPECT_EQ(bad.nhit, 1);
 }
 
+TEST(isolate, an_abandoned_probe_can_be_enabled_again)
+{
+	struct kprobe bad = { .symbol_name = "isolate_target",
+			      .pre_handler = null_pre };
+
+	ASSERT_EQ(register_kprobe(&bad), 0);
+	isolate_target(1, 2);
+	EXPECT_EQ(bad.verdict, KPROBE_FAULTED);
+	isolate_target(1, 2);
+	EXPECT_EQ(bad.nhit, 1);
+	EXPECT_EQ(enable_kprobe(&bad), 0);
+	EXPECT_EQ(bad.verdict, KPROBE_WELL);
+	isolate_target(1, 2);
+	EXPECT_EQ(bad.nhit, 2);
+	EXPECT_EQ(bad.verdict, KPROBE_FAULTED);
+	EXPECT_EQ(unregister_kprobe(&bad), 0);
+}
+
 TEST(isolate, a_handler_that_calls_null_is_abandoned_alone)
 {
 	struct kprobe bad = { .pre_handler = jump_pre };

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A storm: threads on all CPUs register, enable, disable and unregister probes
+ * of several kinds on instructions of hot functions, in random order, while
+ * others call those functions. Each thread keeps a model of its own probes: what
+ * every call must return, and whether a probe may have been hit. The functions'
+ * results must be right throughout, and in the end nothing is left.
+ */
+#include <arch/insn.h>
+#include <kernel/image.h>
+#include <kernel/percpu.h>
+#include <kernel/symtab.h>
+#include <kernel/thread.h>
+#include <kernel/timer.h>
+#include <lib/errno.h>
+#include <lib/hash.h>
+#include <lib/string.h>
+#include <probe/kprobe.h>
+#include <probe/patch.h>
+#include <tests/random.h>
+#include <tests/test.h>
+
+#define PROBES 6   /* of each thread */
+#define STEPS  120 /* of each thread */
+#define PLACES 64
+
+static unsigned long places[PLACES];
+static unsigned nr_places;
+static bool over;
+static unsigned long wrong_calls, wrong_states;
+
+static __noclone long storm_mix(long a, long b)
+{
+	volatile long sink;
+
+	for (long i = 0; i < 3; i++) {
+		sink = a ^ i;
+		a = a * 3 + (b & 7) - (sink & 1);
+		if (a & 4)
+			b += a >> 3;
+	}
+	return a ^ b;
+}
+
+static __noclone long storm_outer(long a)
+{
+	return storm_mix(a, 5) + storm_mix(a + 1, 9);
+}
+
+static void fail_at(unsigned long *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+static int storm_pre(struct kprobe *p __unused, struct pt_regs *regs __unused)
+{
+	return 0;
+}
+
+static void storm_post(struct kprobe *p __unused, struct pt_regs *regs __unused,
+		       unsigned long flags __unused)
+{
+}
+
+/* All places of @fn where a probe is accepted. */
+static void collect(const void *fn)
+{
+	struct symbol sym;
+	struct insn insn;
+
+	ASSERT_EQ(symtab_lookup((unsigned long)fn, &sym), 0);
+	for (unsigned long pc = sym.addr; pc < sym.addr + sym.size;
+	     pc += insn.len) {
+		struct kprobe p = { .addr = pc, .pre_handler = storm_pre };
+
+		if (arch_insn_decode(&insn, (const void *)pc, INSN_MAX_BYTES,
+				     pc) < 0)
+			return;
+		if (nr_places == PLACES || register_kprobe(&p) < 0)
+			continue;
+		unregister_kprobe(&p);
+		places[nr_places++] = pc;
+	}
+}
+
+struct model {
+	struct kprobe probe;
+	bool registered, enabled;
+	unsigned long hits; /* when it was last not to be called */
+};
+
+static void expect(bool ok)
+{
+	if (!ok)
+		fail_at(&wrong_states);
+}
+
+static void do_register(struct model *m, u64 *seed)
+{
+	struct kprobe *p = &m->probe;
+	bool was = m->registered;
+
+	if (!was) {
+		unsigned kind = (unsigned)random_below(seed, 3);
+
+		*p = (struct kprobe){
+			.addr = places[random_below(seed, nr_places)],
+			.pre_handler = kind != 1 ? storm_pre : NULL,
+			.post_handler = kind != 0 ? storm_post : NULL,
+		};
+	}
+	expect(register_kprobe(p) == (was ? -EBUSY : 0));
+	if (!was)
+		m->registered = m->enabled = true;
+}
+
+static void do_unregister(struct model *m)
+{
+	expect(unregister_kprobe(&m->probe) == (m->registered ? 0 : -EINVAL));
+	m->registered = m->enabled = false;
+	m->hits = m->probe.nhit;
+}
+
+static void do_enable(struct model *m)
+{
+	expect(enable_kprobe(&m->probe) == (m->registered ? 0 : -EINVAL));
+	m->enabled = m->registered;
+}
+
+static void do_disable(struct model *m)
+{
+	expect(disable_kprobe(&m->probe) == (m->registered ? 0 : -EINVAL));
+	m->enabled = false;
+	m->hits = m->probe.nhit;
+}
+
+static void storm(void *arg)
+{
+	u64 seed = 977 * ((unsigned long)arg + 1);
+	struct model models[PROBES];
+
+	memset(models, 0, sizeof(models));
+	for (unsigned i = 0; i < STEPS; i++) {
+		struct model *m = &models[random_below(&seed, PROBES)];
+
+		switch (random_below(&seed, 4)) {
+		case 0:
+			do_register(m, &seed);
+			break;
+		case 1:
+			do_unregister(m);
+			break;
+		case 2:
+			do_enable(m);
+			break;
+		default:
+			do_disable(m);
+		}
+		/* Nobody is called who is not to be. */
+		for (unsigned k = 0; k < PROBES; k++)
+			expect(models[k].enabled ||
+			       models[k].hits ==
+				       READ_ONCE(models[k].probe.nhit));
+	}
+	for (unsigned k = 0; k < PROBES; k++)
+		do_unregister(&models[k]);
+}
+
+static void caller(void *arg __unused)
+{
+	long right[16];
+
+	for (long i = 0; i < 16; i++)
+		right[i] = storm_outer(i);
+	while (!READ_ONCE(over)) {
+		for (long i = 0; i < 16; i++) {
+			if (storm_outer(i) != right[i])
+				fail_at(&wrong_calls);
+		}
+		thread_sleep(100 * NSEC_PER_USEC);
+	}
+}
+
+static u64 text_hash(void)
+{
+	return hash_fnv1a64(HASH_FNV1A64_INIT, __text_start,
+			    (size_t)(__text_end - __text_start));
+}
+
+static void run_storm(enum patch_mode mode)
+{
+	struct thread *storms[MAX_CPUS], *callers[MAX_CPUS];
+	enum patch_mode before_mode = patch_mode();
+	u64 before = text_hash();
+	long right = storm_outer(3);
+
+	nr_places = 0;
+	wrong_calls = wrong_states = 0;
+	over = false;
+	collect(storm_mix);
+	collect(storm_outer);
+	EXPECT_GE(nr_places, 20);
+	patch_mode_set(mode);
+	for (unsigned i = 0; i < cpu_count; i++) {
+		callers[i] = thread_create_on("caller", BIT(i), caller, NULL);
+		storms[i] = thread_create("storm", storm,
+					  (void *)(unsigned long)i);
+		ASSERT_TRUE(callers[i] && storms[i]);
+	}
+	for (unsigned i = 0; i < cpu_count; i++)
+		thread_join(storms[i]);
+	WRITE_ONCE(over, true);
+	for (unsigned i = 0; i < cpu_count; i++)
+		thread_join(callers[i]);
+	patch_mode_set(before_mode);
+	EXPECT_EQ(wrong_calls, 0);
+	EXPECT_EQ(wrong_states, 0);
+	EXPECT_EQ(storm_outer(3), right);
+	EXPECT_EQ(text_hash(), before);
+}
+
+TEST(storm, random_changes_on_all_cpus_agree_with_the_model_by_break)
+{
+	run_storm(PATCH_BREAK);
+}
+
+TEST(storm, random_changes_on_all_cpus_agree_with_the_model_by_stop)
+{
+	run_storm(PATCH_STOP);
+}
