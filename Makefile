@@ -48,7 +48,7 @@ srcs := $(arch_c:%=arch/$(ARCH)/%.c) $(arch_S:%=arch/$(ARCH)/%.S)
 srcs += $(patsubst %,boot/%.c,$(boot_c) $(boot_c_$(ARCH)))
 srcs += $(sort $(wildcard kernel/*.c lib/*.c probe/*.c monitor/*.c))
 srcs += $(sort $(wildcard tests/test.c tests/kernel/*.c tests/cases/*.[cS] \
-	tests/cases/$(ARCH)/*.[cS] tests/lib/*.c))
+	tests/cases/$(ARCH)/*.[cS] tests/lib/*.c tests/bench/*.c))
 objs := $(srcs:%=$(B)/%.o)
 insn_table := $(B)/gen/gen/insn_table.h
 
@@ -164,7 +164,7 @@ all:        SETUP += build-x86_64 build-ppc64
 run:        SETUP += run-$(ARCH)
 debug:      SETUP += run-$(ARCH) debug
 iso:        SETUP += iso
-qemu-test icount-test: SETUP += run-x86_64 run-ppc64
+qemu-test icount-test bench coverage: SETUP += run-x86_64 run-ppc64
 boot-test:  SETUP += run-x86_64 run-ppc64 iso uefi
 gdb-test:   SETUP += run-x86_64 run-ppc64 debug pytest
 runner-test: SETUP += run-x86_64 run-ppc64 pytest
@@ -180,7 +180,7 @@ run_args = --machine $(MACHINE) --smp $(SMP) $(if $(BOOT),--boot $(BOOT)) \
 pytest = $(PYTHON) -m pytest -q -p no:cacheprovider
 
 .PHONY: run debug iso qemu-test boot-test icount-test gdb-test \
-	runner-test check test
+	runner-test check test bench coverage
 run: $(B)/kernel.elf ## boot to the monitor; CMD='a; b' runs that and leaves
 	$(Q)tools/run $(run_args) --cmd "$$CMD"
 
@@ -205,6 +205,13 @@ gdb-test: all ## a gdb session on both machines
 
 runner-test: all ## the test runner finds crashes, hangs, missing lines
 	$(Q)$(pytest) tests/qemu
+
+bench: all ## what probes cost in guest instructions, beside Linux
+coverage: all ## how many instructions of the kernel can be probed
+# One CPU, one nanosecond per instruction: two runs print the same bytes.
+bench coverage:
+	$(Q)for m in x86_64 ppc64; do \
+		tools/run --machine $$m --smp 1 --icount --cmd $@ || exit; done
 
 check: all ## format, symmetry, spelling, static analysis, docs
 	$(Q)tools/check

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+/*
+ * `bench`: what probes cost, in guest instructions, beside what Linux's cost.
+ *
+ *	bench ARCH NAME INSNS TRAPS LINUX RATIO
+ *
+ * INSNS is exact only where an instruction takes one tick of a clock, which is
+ * QEMU with -icount: `make bench`, one CPU. A hit's figure is that of a call of
+ * a probed function, empty handlers included, less that of the same call without
+ * a probe; a registration's is that of the whole call. TRAPS is counted by the
+ * kernel itself. docs/bench.md says where the figures of Linux come from.
+ */
+#include <arch/cpu.h>
+#include <kernel/heap.h>
+#include <kernel/monitor.h>
+#include <kernel/percpu.h>
+#include <kernel/symtab.h>
+#include <lib/errno.h>
+#include <lib/string.h>
+#include <probe/kprobe.h>
+#include <probe/site.h>
+
+#define CALLS	  1000
+#define BATCH_MAX 1024
+
+/* What was spent, in ticks of arch_cycles() or, later, in instructions. */
+struct cost {
+	u64 insns;
+	u64 traps;
+};
+
+struct row {
+	const char *name;
+	u64 linux_best[2]; /* in order of machines[]; 0: none */
+	int (*measure)(const struct row *row, struct cost *cost);
+	unsigned probes;
+	bool post;
+	enum probe_plan plan;
+};
+
+static const char *const machines[] = { "x86_64", "ppc64" };
+
+static struct kprobe *probes; /* BATCH_MAX of them */
+static struct kprobe **list;  /* all of probes[] */
+
+static __noclone unsigned long probed_function(unsigned long x)
+{
+	return x + 1;
+}
+
+static int pre_handler(struct kprobe *p __unused, struct pt_regs *regs __unused)
+{
+	return 0;
+}
+
+static void post_handler(struct kprobe *p __unused,
+			 struct pt_regs *regs __unused,
+			 unsigned long flags __unused)
+{
+}
+
+/* Instructions of ticks -------------------------------------------------------- */
+
+/* On ppc64, with -icount, exactly 125 instructions take 64 ticks. */
+#define NOPS	   250
+#define NOPS_CALLS 2000
+
+static __noclone void no_nops(void)
+{
+	barrier();
+}
+
+static __noclone void many_nops(void)
+{
+	__asm__ volatile(".rept " STRINGIFY(NOPS) "; nop; .endr");
+}
+
+static u64 ticks_of(void (*fn)(void))
+{
+	unsigned long flags = arch_irq_save();
+	u64 start = arch_cycles();
+
+	for (unsigned i = 0; i < NOPS_CALLS; i++)
+		fn();
+	start = arch_cycles() - start;
+	arch_irq_restore(flags);
+	return start;
+}
+
+/* Of so many ticks that were spent @n times; to the nearest. */
+static u64 insns_of_ticks(u64 ticks, unsigned n)
+{
+	static u64 nops_ticks; /* what NOPS * NOPS_CALLS instructions take */
+	u64 divisor;
+
+	if (!nops_ticks)
+		nops_ticks = ticks_of(many_nops) - ticks_of(no_nops);
+	divisor = nops_ticks * n;
+	return (ticks * (NOPS * NOPS_CALLS) + divisor / 2) / divisor;
+}
+
+/* Measuring -------------------------------------------------------------------- */
+
+static u64 traps_so_far(void)
+{
+	u64 sum = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(this_cpu()->traps); i++)
+		sum += this_cpu()->traps[i];
+	return sum;
+}
+
+static void call_probed_function(struct cost *cost)
+{
+	unsigned long flags = arch_irq_save();
+	u64 traps = traps_so_far(), start = arch_cycles();
+
+	for (unsigned i = 0; i < CALLS; i++)
+		probed_function(i);
+	cost->insns = arch_cycles() - start;
+	cost->traps = traps_so_far() - traps;
+	arch_irq_restore(flags);
+}
+
+static void probe_init(struct kprobe *p, unsigned long addr, bool post)
+{
+	*p = (struct kprobe){ .addr = addr, .pre_handler = pre_handler };
+	if (post)
+		p->post_handler = post_handler;
+}
+
+/* One hit of row->probes probes on one address. */
+static int measure_hit(const struct row *row, struct cost *cost)
+{
+	struct symbol sym;
+	struct cost bare;
+	int err = symtab_lookup((unsigned long)probed_function, &sym);
+
+	for (unsigned i = 0; i < row->probes; i++)
+		probe_init(&probes[i], symbol_entry(&sym), row->post);
+	call_probed_function(&bare);
+	probe_plan_set(row->plan);
+	if (!err)
+		err = register_kprobes(list, row->probes);
+	probe_plan_set(PLAN_AUTO);
+	if (err)
+		return err;
+	call_probed_function(cost);
+	cost->insns = insns_of_ticks(cost->insns - bare.insns, CALLS);
+	cost->traps = (cost->traps - bare.traps) / CALLS;
+	return unregister_kprobes(list, row->probes);
+}
+
+/*
+ * So many addresses: the first two instructions of each function from our own
+ * on. Those are tests, and nothing runs them meanwhile.
+ */
+static int choose_addresses(unsigned n)
+{
+	struct symbol sym = { .addr = (unsigned long)probed_function - 1 };
+	unsigned i = 0;
+	int err = 0;
+
+	mutex_lock(&probe_mutex);
+	while (i < n && (err = symtab_next(sym.addr, &sym)) == 0) {
+		unsigned long pc = symbol_entry(&sym);
+		struct insn insn;
+		const char *why;
+
+		for (unsigned k = 0; k < 2 && i < n; k++, pc += insn.len) {
+			if (deny_check(pc, &insn, &why))
+				break;
+			probe_init(&probes[i++], pc, false);
+		}
+	}
+	mutex_unlock(&probe_mutex);
+	return err;
+}
+
+/* Registers row->probes, each on another address, in one call, and removes. */
+static int register_and_remove(const struct row *row, struct cost *add,
+			       struct cost *remove)
+{
+	u64 start, traps;
+	int err = choose_addresses(row->probes);
+
+	if (err)
+		return err;
+	traps = traps_so_far();
+	start = arch_cycles();
+	err = register_kprobes(list, row->probes);
+	add->insns = insns_of_ticks(arch_cycles() - start, 1);
+	add->traps = traps_so_far() - traps;
+	if (err)
+		return err;
+	traps = traps_so_far();
+	start = arch_cycles();
+	err = unregister_kprobes(list, row->probes);
+	remove->insns = insns_of_ticks(arch_cycles() - start, 1);
+	remove->traps = traps_so_far() - traps;
+	return err;
+}
+
+static int measure_register(const struct row *row, struct cost *cost)
+{
+	struct cost remove;
+
+	return register_and_remove(row, cost, &remove);
+}
+
+static int measure_unregister(const struct row *row, struct cost *cost)
+{
+	struct cost add;
+
+	return register_and_remove(row, &add, cost);
+}
+
+/* clang-format off */
+static const struct row rows[] = {
+	{ "break",	     { 241, 634 },    measure_hit, .probes = 1 },
+	{ "break-post",	     { 460, 643 },    measure_hit, .probes = 1,
+	  .post = true },
+	{ "break-x2",	     { 289, 717 },    measure_hit, .probes = 2 },
+	{ "break-x8",	     { 397, 873 },    measure_hit, .probes = 8 },
+	{ "break-step",	     { 0, 0 },	      measure_hit, .probes = 1,
+	  .plan = PLAN_STEP },
+	{ "register-1",	     { 1600000, 220000 }, measure_register,
+	  .probes = 1 },
+	{ "register-1024",   { 1620000000, 228000000 }, measure_register,
+	  .probes = 1024 },
+	{ "unregister-1",    { 0, 0 }, measure_unregister, .probes = 1 },
+	{ "unregister-1024", { 0, 0 }, measure_unregister, .probes = 1024 },
+};
+/* clang-format on */
+
+/* Printing --------------------------------------------------------------------- */
+
+/* ppc64le is compared with ppc64. */
+static u64 linux_best(const struct row *row)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(machines); i++) {
+		if (!strncmp(SONDE_MACHINE, machines[i], strlen(machines[i])))
+			return row->linux_best[i];
+	}
+	return 0;
+}
+
+static void print_row(const struct row *row, const struct cost *cost)
+{
+	u64 best = linux_best(row), percent = 0;
+
+	if (cost->insns)
+		percent = (best * 100 + cost->insns / 2) / cost->insns;
+	if (best)
+		monitor_print("bench %s %s %llu %llu %llu %llu.%02llu\n",
+			      SONDE_MACHINE, row->name, cost->insns,
+			      cost->traps, best, percent / 100, percent % 100);
+	else
+		monitor_print("bench %s %s %llu %llu - -\n", SONDE_MACHINE,
+			      row->name, cost->insns, cost->traps);
+}
+
+static int run_rows(void)
+{
+	struct cost cost;
+
+	for (const struct row *r = rows; r < rows + ARRAY_SIZE(rows); r++) {
+		int err = r->measure(r, &cost);
+
+		if (err)
+			return monitor_fail(err, "%s: %s", r->name,
+					    kprobe_reason());
+		print_row(r, &cost);
+	}
+	return 0;
+}
+
+static int cmd_bench(const struct monitor_call *call __unused)
+{
+	int err = -ENOMEM;
+
+	probes = kcalloc(BATCH_MAX, sizeof(*probes));
+	list = kcalloc(BATCH_MAX, sizeof(*list));
+	if (probes && list) {
+		for (unsigned i = 0; i < BATCH_MAX; i++)
+			list[i] = &probes[i];
+		err = run_rows();
+	}
+	kfree(list);
+	kfree(probes);
+	return err;
+}
+MONITOR_COMMAND("bench", "", "what probes cost; exact with make bench only",
+		cmd_bench);
