@@ -58,6 +58,24 @@ struct monitor_probe {
 void probes_refill(void);
 /* Removes all probes of the monitor, after showing what they saw. */
 void probes_close(void);
+/* Closes @s, and forgets the probes of the monitor that it owned. */
+int probes_close_session(struct probe_session *s);
+
+/* hostile.c ---------------------------------------------------------------- */
+
+/*
+ * The handler that kind=@name of `probe add` means. -EINVAL if there is none;
+ * -ENODEV if it would never return and has no time budget.
+ */
+int __must_check hostile_handler(const char *name,
+				 kprobe_pre_handler_t *handler);
+
+/* sessions.c --------------------------------------------------------------- */
+
+/* The monitor ends: closes all sessions, of whoever ends with it. */
+void sessions_close(void);
+/* Gives handlers a time budget, if there is a CPU that can watch. */
+void budget_start(void);
 
 /* hits.c ------------------------------------------------------------------- */
 

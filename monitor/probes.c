@@ -12,6 +12,7 @@
 #include <lib/errno.h>
 #include <lib/string.h>
 #include <lib/text.h>
+#include <probe/session.h>
 
 #define SHOWN_PER_SECOND 10
 
@@ -60,22 +61,71 @@ static void probe_added(struct monitor_probe *p)
 	monitor_print("probe %d on %s at 0x%lx\n", p->id, p->where, p->kp.addr);
 }
 
+/* What follows @key in @word, or NULL. */
+static const char *value_of(const char *word, const char *key)
+{
+	size_t n = strlen(key);
+
+	return strncmp(word, key, n) ? NULL : word + n;
+}
+
+static int probe_kind(struct monitor_probe *p, const struct monitor_call *call,
+		      const char *name)
+{
+	int error = hostile_handler(name, &p->kp.pre_handler);
+
+	if (error == -ENODEV)
+		return monitor_fail(error,
+				    "without a time budget, kind=%s "
+				    "would stop its CPU for ever",
+				    name);
+	if (error)
+		return monitor_usage(call,
+				     "kind=%s: there are count, null, loop "
+				     "and deep",
+				     name);
+	return 0;
+}
+
+static int probe_option(struct monitor_probe *p,
+			const struct monitor_call *call, const char *word)
+{
+	const char *value;
+
+	if (!strcmp(word, "full")) {
+		p->full = true;
+	} else if ((value = value_of(word, "kind="))) {
+		return probe_kind(p, call, value);
+	} else if ((value = value_of(word, "session="))) {
+		p->kp.session = session_find(value);
+		if (!p->kp.session)
+			return monitor_fail(-ENOENT, "no session '%s'", value);
+	} else {
+		return monitor_usage(call, "'%s' instead of 'full'", word);
+	}
+	return 0;
+}
+
+static int probe_parse(struct monitor_probe *p, const struct monitor_call *call)
+{
+	int error = probe_aim(p, call->argv[0]);
+
+	for (unsigned i = 1; !error && i < call->argc; i++)
+		error = probe_option(p, call, call->argv[i]);
+	return error;
+}
+
 static int cmd_probe_add(const struct monitor_call *call)
 {
-	struct monitor_probe *p;
+	struct monitor_probe *p = kzalloc(sizeof(*p));
 	int error;
 
-	if (call->argc > 1 && strcmp(call->argv[1], "full"))
-		return monitor_usage(call, "'%s' instead of 'full'",
-				     call->argv[1]);
-	p = kzalloc(sizeof(*p));
 	if (!p)
 		return monitor_fail(-ENOMEM, "no memory for a probe");
 	p->id = next_id();
 	p->kp.pre_handler = hit_record;
-	p->full = call->argc > 1;
 	p->budget = SHOWN_PER_SECOND;
-	error = probe_aim(p, call->argv[0]);
+	error = probe_parse(p, call);
 	if (error)
 		goto out_free;
 	error = hits_open();
@@ -97,8 +147,10 @@ out_free:
 	kfree(p);
 	return error;
 }
-MONITOR_COMMAND("probe add", "SYM[+OFF]|ADDR [full]",
-		"show each hit; full: with all registers", cmd_probe_add);
+MONITOR_COMMAND(
+	"probe add", "SYM[+OFF]|ADDR [full] [session=NAME] [kind=KIND]",
+	"show each hit; full: with all registers; kind: a demonstration",
+	cmd_probe_add);
 
 /* Removing ----------------------------------------------------------------- */
 
@@ -131,15 +183,20 @@ static void probe_gone(struct monitor_probe *p)
 	kfree(p);
 }
 
-/* Removes what is on @gone; all they saw is on the screen afterwards. */
-static void probes_remove(struct list_head *gone, unsigned n)
+/* After unregistering: all they saw is on the screen when this returns. */
+static void probes_forget(struct list_head *gone)
 {
 	struct monitor_probe *p, *next;
 
-	unregister_all(gone, n);
 	hits_show();
 	list_for_each_entry_safe(p, next, gone, link)
 		probe_gone(p);
+}
+
+static void probes_remove(struct list_head *gone, unsigned n)
+{
+	unregister_all(gone, n);
+	probes_forget(gone);
 }
 
 static bool probe_matches(const struct monitor_probe *p, const char *text)
@@ -180,6 +237,23 @@ void probes_close(void)
 		probes_remove(&gone, n);
 }
 
+int probes_close_session(struct probe_session *s)
+{
+	struct monitor_probe *p, *next;
+	LIST_HEAD(gone);
+	int error;
+
+	mutex_lock(&probes_mutex);
+	list_for_each_entry_safe(p, next, &probes, link) {
+		if (p->kp.session == s)
+			list_move_tail(&p->link, &gone);
+	}
+	mutex_unlock(&probes_mutex);
+	error = session_close(s);
+	probes_forget(&gone);
+	return error;
+}
+
 static int cmd_probe_del(const struct monitor_call *call)
 {
 	const char *what = call->argv[0];
@@ -199,23 +273,41 @@ MONITOR_COMMAND("probe del", "ID|SYM|ADDR|all",
 
 /* Listing ------------------------------------------------------------------ */
 
-/* Those of tests and of other parts of the kernel have no number here. */
+/* 0 for those of tests and of other parts of the kernel. */
+static int id_of(const struct kprobe *kp)
+{
+	struct monitor_probe *p;
+
+	list_for_each_entry(p, &probes, link) {
+		if (&p->kp == kp)
+			return p->id;
+	}
+	return 0;
+}
+
+static const char *state_of(const struct kprobe *kp)
+{
+	unsigned flags = READ_ONCE(kp->flags);
+
+	if (flags & KPROBE_FLAG_QUARANTINED)
+		return "stopped";
+	return flags & KPROBE_FLAG_DISABLED ? "disabled" : "break";
+}
+
 static bool list_line(struct kprobe *kp, void *arg)
 {
 	unsigned *n = arg;
 	char id[12] = "-", where[80];
 
-	if (kp->pre_handler == hit_record)
-		snprintf(id, sizeof(id), "%d",
-			 container_of(kp, struct monitor_probe, kp)->id);
+	if (id_of(kp))
+		snprintf(id, sizeof(id), "%d", id_of(kp));
 	if ((*n)++ == 0)
 		monitor_print("%3s  %-18s  %-28s %-8s %10s %8s\n", "ID",
 			      "ADDRESS", "SYMBOL", "STATE", "HITS", "MISSED");
 	symtab_text(kp->addr, where, sizeof(where));
 	monitor_print("%3s  0x%016lx  %-28s %-8s %10lu %8lu\n", id, kp->addr,
-		      where,
-		      kp->flags & KPROBE_FLAG_DISABLED ? "disabled" : "break",
-		      READ_ONCE(kp->nhit), READ_ONCE(kp->nmissed));
+		      where, state_of(kp), READ_ONCE(kp->nhit),
+		      READ_ONCE(kp->nmissed));
 	return true;
 }
 

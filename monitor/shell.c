@@ -305,6 +305,7 @@ int monitor_main(const char *commands)
 {
 	int status = 0;
 
+	budget_start();
 	if (commands) {
 		status = monitor_run(commands);
 	} else {
@@ -312,5 +313,6 @@ int monitor_main(const char *commands)
 		shell_loop();
 	}
 	probes_close();
+	sessions_close();
 	return status;
 }

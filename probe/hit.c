@@ -69,7 +69,8 @@ static __noprobe void count(unsigned long *counter)
 static __always_inline bool is_enabled(const struct kprobe *p)
 {
 	return !(READ_ONCE(p->flags) &
-		 (KPROBE_FLAG_DISABLED | KPROBE_FLAG_PENDING));
+		 (KPROBE_FLAG_DISABLED | KPROBE_FLAG_QUARANTINED |
+		  KPROBE_FLAG_PENDING));
 }
 
 static __noprobe void miss_all(const struct probe_set *set)
@@ -311,7 +312,8 @@ static __noprobe void abandon(struct hit_cpu *cpu, struct hit *h,
 
 	p->verdict_pc = pc;
 	WRITE_ONCE(p->verdict, why);
-	__atomic_fetch_or(&p->flags, KPROBE_FLAG_DISABLED, __ATOMIC_RELEASE);
+	kprobe_flags_set(p, KPROBE_FLAG_DISABLED);
+	session_blame(p);
 	while (&cpu->hits[cpu->levels - 1] != h) {
 		struct hit *above = &cpu->hits[--cpu->levels];
 

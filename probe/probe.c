@@ -151,11 +151,13 @@ static int site_obtain(unsigned long addr, struct site **site,
 	return 0;
 }
 
-/* Out of its site; what is left of it is swept by sweep(). */
-static void detach(struct kprobe *p, struct site_change *c)
+/* Out of its site and session; probe_finish() sweeps up what is left of it. */
+void probe_detach(struct kprobe *p, struct site_change *c)
 {
 	site_remove_probe(site_of(p), p, c);
-	p->flags &= ~KPROBE_FLAG_PENDING;
+	session_leave(p);
+	p->next_leaving = c->leaving;
+	c->leaving = p;
 	if (p->symbol_name)
 		p->addr = 0;
 }
@@ -163,6 +165,7 @@ static void detach(struct kprobe *p, struct site_change *c)
 static int attach(struct kprobe *p, struct site_change *c)
 {
 	unsigned long addr = 0;
+	const char *why = "";
 	struct site *s;
 	int err;
 
@@ -173,6 +176,9 @@ static int attach(struct kprobe *p, struct site_change *c)
 	err = resolve(p, &addr);
 	if (err)
 		return err;
+	err = session_admit(p, &why);
+	if (err)
+		return refuse(err, "%s", why);
 	err = site_obtain(addr, &s, c);
 	if (err)
 		return err;
@@ -180,7 +186,8 @@ static int attach(struct kprobe *p, struct site_change *c)
 	    site_has_flagged(s, KPROBE_FLAG_CONTROL))
 		return refuse(-EBUSY, "%pS: a control probe is there already",
 			      (void *)addr);
-	p->flags |= KPROBE_FLAG_PENDING;
+	kprobe_flags_clear(p, KPROBE_FLAG_QUARANTINED);
+	kprobe_flags_set(p, KPROBE_FLAG_PENDING);
 	p->nhit = p->nmissed = 0;
 	p->verdict = KPROBE_WELL;
 	if (p->post_handler && !s->can_step)
@@ -191,6 +198,7 @@ static int attach(struct kprobe *p, struct site_change *c)
 	if (err)
 		return refuse(err, "out of memory");
 	p->addr = addr;
+	session_join(p);
 	return 0;
 }
 
@@ -243,8 +251,15 @@ static void arm(const struct site_change *c)
 	kfree(many);
 }
 
+/* No handler of @p runs any more: it is the client's again. */
+static void leave(struct kprobe *p)
+{
+	session_settle(p);
+	kprobe_flags_clear(p, KPROBE_FLAG_PENDING | KPROBE_FLAG_QUARANTINED);
+}
+
 /* Arms, then frees what the change left over, once nobody can be using it. */
-static void finish(struct site_change *c)
+void probe_finish(struct site_change *c)
 {
 	struct site *unused = NULL, *s, *next;
 
@@ -258,9 +273,11 @@ static void finish(struct site_change *c)
 		s->next_changed = unused;
 		unused = s;
 	}
-	if (c->garbage || unused)
+	if (c->garbage || c->leaving || unused)
 		quiesce_cpus(); /* handlers */
 	probe_sets_free(c->garbage);
+	for (struct kprobe *p = c->leaving; p; p = p->next_leaving)
+		leave(p);
 	if (unused)
 		quiesce_tasks(); /* slots */
 	for (s = unused; s; s = next) {
@@ -285,12 +302,12 @@ int register_kprobes(struct kprobe **ps, unsigned n)
 	if (err) {
 		done--; /* the refused one */
 		while (done-- > 0)
-			detach(ps[done], &c);
+			probe_detach(ps[done], &c);
 	} else {
 		for (unsigned i = 0; i < n; i++)
-			ps[i]->flags &= ~KPROBE_FLAG_PENDING;
+			kprobe_flags_clear(ps[i], KPROBE_FLAG_PENDING);
 	}
-	finish(&c);
+	probe_finish(&c);
 	mutex_unlock(&probe_mutex);
 	return err;
 }
@@ -310,11 +327,11 @@ int unregister_kprobes(struct kprobe **ps, unsigned n)
 	mutex_lock(&probe_mutex);
 	for (unsigned i = 0; i < n; i++) {
 		if (site_of(ps[i]))
-			detach(ps[i], &c);
+			probe_detach(ps[i], &c);
 		else
 			err = refuse(-EINVAL, "this probe is not registered");
 	}
-	finish(&c);
+	probe_finish(&c);
 	mutex_unlock(&probe_mutex);
 	return err;
 }
@@ -324,7 +341,7 @@ int unregister_kprobe(struct kprobe *p)
 	return unregister_kprobes(&p, 1);
 }
 
-static int set_disabled(struct kprobe *p, unsigned flag)
+static int change_enabled(struct kprobe *p, bool enable)
 {
 	struct site_change c = { NULL };
 	struct site *s;
@@ -334,17 +351,32 @@ static int set_disabled(struct kprobe *p, unsigned flag)
 		return err;
 	mutex_lock(&probe_mutex);
 	s = site_of(p);
-	if (s) {
-		WRITE_ONCE(p->flags, (p->flags & ~KPROBE_FLAG_DISABLED) | flag);
-		if (!flag)
-			p->verdict = KPROBE_WELL; /* another chance */
-		site_touch(s, &c);
-		finish(&c);
-	} else {
+	if (!s) {
 		err = refuse(-EINVAL, "this probe is not registered");
+	} else if (!enable) {
+		kprobe_flags_set(p, KPROBE_FLAG_DISABLED);
+	} else if (READ_ONCE(p->flags) & KPROBE_FLAG_QUARANTINED) {
+		err = refuse(-EPERM, "its session is in quarantine");
+	} else {
+		WRITE_ONCE(p->verdict, KPROBE_WELL);
+		kprobe_flags_clear(p, KPROBE_FLAG_DISABLED);
+	}
+	if (!err) {
+		site_touch(s, &c);
+		probe_finish(&c);
 	}
 	mutex_unlock(&probe_mutex);
 	return err;
+}
+
+int enable_kprobe(struct kprobe *p)
+{
+	return change_enabled(p, true);
+}
+
+int disable_kprobe(struct kprobe *p)
+{
+	return change_enabled(p, false);
 }
 
 const char *kprobe_verdict_name(enum kprobe_verdict verdict)
@@ -357,16 +389,6 @@ const char *kprobe_verdict_name(enum kprobe_verdict verdict)
 	};
 
 	return names[verdict];
-}
-
-int enable_kprobe(struct kprobe *p)
-{
-	return set_disabled(p, 0);
-}
-
-int disable_kprobe(struct kprobe *p)
-{
-	return set_disabled(p, KPROBE_FLAG_DISABLED);
 }
 
 struct each {

@@ -281,7 +281,7 @@ bool site_has_flagged(const struct site *s, unsigned flag)
 
 static bool is_disabled(struct kprobe *p, void *arg __unused)
 {
-	return p->flags & KPROBE_FLAG_DISABLED;
+	return p->flags & (KPROBE_FLAG_DISABLED | KPROBE_FLAG_QUARANTINED);
 }
 
 bool site_wants_arming(const struct site *s)

@@ -55,6 +55,26 @@ extern struct mutex probe_mutex;
 enum probe_plan { PLAN_AUTO, PLAN_SLOT, PLAN_STEP };
 void probe_plan_set(enum probe_plan plan);
 
+/* Flags are changed by hits, too: handlers that are abandoned. */
+static __always_inline void kprobe_flags_set(struct kprobe *p, unsigned flags)
+{
+	__atomic_fetch_or(&p->flags, flags, __ATOMIC_RELEASE);
+}
+static __always_inline void kprobe_flags_clear(struct kprobe *p, unsigned flags)
+{
+	__atomic_fetch_and(&p->flags, ~flags, __ATOMIC_RELEASE);
+}
+
+/* session.c: what happens to a probe, in this order */
+/* May it be registered? 0, or an error with *why a reason. */
+int __must_check session_admit(const struct kprobe *p, const char **why);
+void session_join(struct kprobe *p);
+/* From the hit path: the handler of @p was abandoned. No-probe. */
+void session_blame(const struct kprobe *p);
+void session_leave(struct kprobe *p);
+/* After quiesce_cpus(): its counters stand still. */
+void session_settle(struct kprobe *p);
+
 /* site.c */
 /* Lock-free; any context. NULL if @addr has no site. */
 struct site *site_find(unsigned long addr);
@@ -81,6 +101,7 @@ struct site_change {
 	struct site *sites;
 	unsigned n;
 	struct probe_set *garbage;
+	struct kprobe *leaving; /* by next_leaving */
 };
 
 /*
@@ -101,6 +122,12 @@ bool site_has_flagged(const struct site *s, unsigned flag);
 bool site_is_used(const struct site *s);
 bool site_wants_arming(const struct site *s);
 void probe_sets_free(struct probe_set *garbage);
+
+/* probe.c */
+/* Takes a registered probe out of its site, as part of a change. */
+void probe_detach(struct kprobe *p, struct site_change *c);
+/* Makes the text follow a change, waits, and frees what it left over. */
+void probe_finish(struct site_change *c);
 
 /* slot.c */
 /* ARCH_SLOT_SIZE executable bytes within reach of text; 0 if there are none. */

@@ -32,5 +32,6 @@
 #define EADDRNOTAVAIL 99
 #define ETIMEDOUT     110
 #define EALREADY      114
+#define EDQUOT	      122
 
 #endif

@@ -11,9 +11,11 @@
 #define SONDE_PROBE_KPROBE_H
 
 #include <lib/compiler.h>
+#include <lib/list.h>
 #include <arch/regs.h>
 
 struct kprobe;
+struct probe_session; /* <probe/session.h> */
 
 /* Return values are ignored: no probe can keep another from being called. */
 typedef int (*kprobe_pre_handler_t)(struct kprobe *p, struct pt_regs *regs);
@@ -34,7 +36,9 @@ const char *kprobe_verdict_name(enum kprobe_verdict verdict);
 enum kprobe_flag {
 	KPROBE_FLAG_DISABLED = BIT(0), /* registered, but not called */
 	KPROBE_FLAG_CONTROL = BIT(1),  /* may change the pc; one per address */
-	KPROBE_FLAG_PENDING = BIT(7),  /* the engine's: its batch is not done */
+	/* The engine's: */
+	KPROBE_FLAG_QUARANTINED = BIT(6), /* its session was stopped */
+	KPROBE_FLAG_PENDING = BIT(7),	  /* its batch is not done */
 };
 
 /*
@@ -50,10 +54,14 @@ struct kprobe {
 	kprobe_post_handler_t post_handler;
 	kprobe_fault_handler_t fault_handler;
 	unsigned flags;
-	unsigned long nhit;    /* times the handlers were called */
-	unsigned long nmissed; /* times they could not be */
+	struct probe_session *session; /* NULL: the kernel's own */
+	unsigned long nhit;	       /* times the handlers were called */
+	unsigned long nmissed;	       /* times they could not be */
 	enum kprobe_verdict verdict;
 	unsigned long verdict_pc; /* where the handler was abandoned */
+	/* The engine's, under probe_mutex: */
+	struct list_head owned;	     /* by its session */
+	struct kprobe *next_leaving; /* of a change under way */
 };
 
 /*
@@ -65,6 +73,8 @@ struct kprobe {
  * -EACCES	code that may not be probed
  * -EOPNOTSUPP	this instruction may not be probed
  * -EBUSY	@p is registered already; the address has a control probe
+ * -EDQUOT	its session may not have more probes, or memory for them
+ * -EPERM	its session is in quarantine
  * -EDEADLK	called from a handler, or with interrupts off
  * -ENOMEM, -ENOSPC no memory, no slot
  * kprobe_reason() tells more about a refusal.
@@ -80,6 +90,10 @@ int unregister_kprobe(struct kprobe *p);
 int __must_check register_kprobes(struct kprobe **ps, unsigned n);
 int unregister_kprobes(struct kprobe **ps, unsigned n);
 
+/*
+ * Enabling gives a probe with a verdict another chance. -EINVAL if it is not
+ * registered; enabling: -EPERM if its session is in quarantine.
+ */
 int __must_check enable_kprobe(struct kprobe *p);
 int disable_kprobe(struct kprobe *p);
 

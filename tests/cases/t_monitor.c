@@ -5,6 +5,7 @@
 #include "../test.h"
 #include <kernel/heap.h>
 #include <kernel/monitor.h>
+#include <kernel/percpu.h>
 #include <kernel/thread.h>
 #include <kernel/timer.h>
 #include <lib/errno.h>
@@ -12,6 +13,7 @@
 #include <lib/text.h>
 #include <probe/kprobe.h>
 #include <probe/patch.h>
+#include <probe/watch.h>
 
 /* What commands printed, in place of the console -------------------------- */
 
@@ -206,6 +208,61 @@ TEST(monitor, dis_shows_instructions_without_probes_and_why_not_to_probe)
 	expect("dis trap 1", 0, "no probe: a probe hit itself runs");
 	expect("dis 0x10", -EFAULT, "is not mapped");
 	expect("dis trap many", -EINVAL, "usage: dis");
+}
+
+/* Sessions ----------------------------------------------------------------- */
+
+TEST(monitor, sessions_are_opened_listed_and_closed_with_their_probes)
+{
+	expect("session new one 1; session list", 0, "one ");
+	expect("session new one", -EEXIST, "there is a session 'one'");
+	expect("session new two none", -EINVAL, "'none' is no number");
+	expect("probe add monitor_target session=one kind=count", 0, "probe 1");
+	expect("probe add monitor_target session=one", -EDQUOT,
+	       "may not have more probes");
+	EXPECT_EQ(monitor_target(1, 1), 2);
+	expect("session close one", 0, "1 hit, 0 missed");
+	expect("session close one", -ENOENT, "no session 'one'");
+	expect("probe list", 0, "no probes");
+	expect("probe add monitor_target session=one", -ENOENT, "no session");
+	expect("probe add monitor_target kind=kind", -EINVAL, "null, loop");
+}
+
+TEST(monitor, session_list_says_what_became_of_a_bad_handler)
+{
+	expect("session new bad; probe add monitor_target session=bad "
+	       "kind=null",
+	       0, "probe 1");
+	EXPECT_EQ(monitor_target(1, 2), 3);
+	expect("session list", 0,
+	       "bad: probe on monitor_target+0x0 disabled: its handler "
+	       "faulted");
+	expect("session release bad; session close bad", 0, "1 hit, 0 missed");
+	expect("session release bad", -ENOENT, "no session 'bad'");
+}
+
+TEST(monitor, an_endless_handler_is_refused_where_nobody_would_notice)
+{
+	u64 budget = probe_budget();
+
+	ASSERT_EQ(probe_budget_set(0), 0);
+	expect("budget; probe add monitor_target kind=loop", -ENODEV,
+	       "without a time budget");
+	expect("budget never", -EINVAL, "'never' is no number");
+	if (cpu_count < 2) {
+		expect("budget 5", -ENODEV, "second CPU");
+		return;
+	}
+	expect("budget 5; budget", 0, "5 ms");
+	ASSERT_EQ(probe_budget_set(budget), 0);
+}
+
+TEST(monitor, explain_says_why_not_and_how)
+{
+	expect("explain trap", 0, "may not be probed: a probe hit itself");
+	expect("explain monitor_target", 0, "plan: ");
+	expect("explain 0x10", 0, "not in the kernel's text");
+	expect("explain monitor_targe", -ENOENT, "no symbol");
 }
 
 /* Probes ------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <kernel/thread.h>
 #include <kernel/timer.h>
 #include <kernel/vm.h>
+#include <probe/session.h>
 #include <probe/site.h>
 #include <tests/test.h>
 
@@ -21,6 +22,7 @@ void test_leak_snapshot(struct test_leaks *leaks)
 	test_leaks_add(leaks, "heap objects", heap_objects_used());
 	test_leaks_add(leaks, "mapped pages", vm_pages_used());
 	test_leaks_add(leaks, "threads", thread_count());
+	test_leaks_add(leaks, "sessions", session_count());
 	test_leaks_add(leaks, "sites", site_count());
 	test_leaks_add(leaks, "slots", slot_count());
 }

@@ -76,6 +76,31 @@ def test_a_probe_placed_by_command_is_hit(machine):
     assert re.search(r'thread_sleep\S*\s.*\b2\b', out), out
 
 
+def demonstrations():
+    """Consoles as docs/isolation.md shows them, one after the other."""
+    text = (ROOT / 'docs' / 'isolation.md').read_text(encoding='ascii')
+    return '\n'.join(re.findall(r'^```console\n(.*?)\n^```', text,
+                                re.M | re.S)).splitlines()
+
+
+def without_figures(line):
+    """A line with what differs from machine to machine taken out."""
+    return re.sub(r'0x[0-9a-f]+|\d+\.\d{3}(?= seconds)', '#', line.rstrip())
+
+
+def test_bad_clients_fare_as_documented(machine):
+    wanted = [without_figures(line) for line in demonstrations()]
+    commands = [line.removeprefix(PROMPT) for line in wanted
+                if line.startswith(PROMPT)]
+    assert len(commands) > 10
+    code, out = batch(machine, '--smp', '4',
+                      typed='\n'.join(commands + ['']).encode())
+    lines = [without_figures(line) for line in out.splitlines()]
+    start = lines.index(wanted[0])
+    assert lines[start:start + len(wanted)] == wanted
+    assert code == 0, out
+
+
 def test_make_run_passes_commands_on(machine):
     done = subprocess.run(['make', '--no-print-directory', 'run',
                            f'ARCH={machine}', 'CMD=uptime; sym thread_sleep'],
