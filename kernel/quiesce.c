@@ -22,6 +22,11 @@
  * then still be open is a thread whose pc lay outside of plain text; it is asked
  * again until it has moved on. A thread that is not scheduled keeps its pc, so
  * the wait gives CPU time away.
+ *
+ * Where traps are frequent an IPI nearly always finds the pc in some slot: it
+ * waits in the trap for interrupts to be on, and they are from the slot's first
+ * instruction on. quiesce_tasks_in() therefore names the code that is old; to be
+ * anywhere else is a safe point.
  */
 #include <arch/regs.h>
 #include <kernel/irq.h>
@@ -37,6 +42,7 @@ extern const char __text_start[], __text_end[];
 /* Serialises quiesce_tasks(): one generation at a time. */
 static struct mutex tasks_mutex = MUTEX(tasks_mutex);
 static u64 generation;
+static bool (*is_old)(unsigned long pc);
 
 static void nothing(void *arg __unused)
 {
@@ -48,10 +54,10 @@ void quiesce_cpus(void)
 	smp_call_all(nothing, NULL);
 }
 
-static bool pc_is_plain(unsigned long pc)
+static bool is_outside(unsigned long pc)
 {
-	return pc >= (unsigned long)__text_start &&
-	       pc < (unsigned long)__text_end;
+	return pc < (unsigned long)__text_start ||
+	       pc >= (unsigned long)__text_end;
 }
 
 /* On every CPU: the running thread was interrupted here. */
@@ -61,7 +67,7 @@ static void sample(void *arg)
 	struct thread *t = current;
 
 	/* The caller itself is in quiesce_tasks(), hence in no slot. */
-	if (t == arg || !regs || pc_is_plain(instruction_pointer(regs)))
+	if (t == arg || !regs || !is_old(instruction_pointer(regs)))
 		WRITE_ONCE(t->quiesce_seen, generation);
 }
 
@@ -75,7 +81,7 @@ static bool passed(struct thread *t)
 	case THREAD_OFF:
 		return true;
 	case THREAD_PREEMPTED:
-		return pc_is_plain(pc);
+		return !is_old(pc);
 	default:
 		return false;
 	}
@@ -92,11 +98,12 @@ static bool find_open(struct thread *t, void *arg)
 	return true;
 }
 
-void quiesce_tasks(void)
+void quiesce_tasks_in(bool (*old)(unsigned long pc))
 {
 	bool open;
 
 	mutex_lock(&tasks_mutex);
+	is_old = old;
 	generation++;
 	for (;;) {
 		smp_call_all(sample, current);
@@ -107,4 +114,9 @@ void quiesce_tasks(void)
 		thread_sleep(NSEC_PER_MSEC);
 	}
 	mutex_unlock(&tasks_mutex);
+}
+
+void quiesce_tasks(void)
+{
+	quiesce_tasks_in(is_outside);
 }

@@ -279,7 +279,7 @@ void probe_finish(struct site_change *c)
 	for (struct kprobe *p = c->leaving; p; p = p->next_leaving)
 		leave(p);
 	if (unused)
-		quiesce_tasks(); /* slots */
+		quiesce_tasks_in(slot_is_leaving);
 	for (s = unused; s; s = next) {
 		next = s->next_changed;
 		site_free(s);

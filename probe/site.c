@@ -120,6 +120,7 @@ void site_unlink(struct site *s)
 		link = &(*link)->next;
 	store_release(link, s->next);
 	rb_erase(&by_addr, &s->node);
+	WRITE_ONCE(s->leaving, true);
 	nr_sites--;
 }
 

@@ -45,6 +45,7 @@ struct site {
 	/* Under probe_mutex: */
 	bool armed;
 	bool changed; /* on the list of a change under way */
+	bool leaving; /* unlinked: who is in its slot is waited for */
 	struct site *next_changed;
 };
 
@@ -136,9 +137,11 @@ unsigned long slot_alloc(struct site *s);
 struct site *slot_site(unsigned long addr);
 /* Copies code into a slot that nothing runs yet. */
 void slot_write(unsigned long slot, const u8 *code);
-/* Only after quiesce_tasks(); the slot is filled with breakpoints. */
+/* Only after quiesce_tasks_in(); the slot is filled with breakpoints. */
 void slot_free(unsigned long slot);
 bool slot_contains(unsigned long addr);
+/* Is @pc in the slot of a site that was unlinked? Any context. */
+bool slot_is_leaving(unsigned long pc);
 unsigned slot_count(void); /* in use */
 
 /* deny.c */

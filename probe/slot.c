@@ -46,6 +46,13 @@ __noprobe struct site *slot_site(unsigned long addr)
 	return page && i < SLOTS_PER_PAGE ? READ_ONCE(page->sites[i]) : NULL;
 }
 
+bool slot_is_leaving(unsigned long pc)
+{
+	const struct site *s = slot_site(pc);
+
+	return s && READ_ONCE(s->leaving);
+}
+
 static void page_publish(const u8 *code, struct slot_page *page)
 {
 	unsigned long n = ((unsigned long)code - NEAR_BASE) >> PAGE_SHIFT;

@@ -9,6 +9,8 @@
  *	at an arbitrary instruction has since left its CPU by its own will, ended,
  *	or is the caller. No thread's pc or return address then lies in code that
  *	was unreachable at the call, provided such code never sleeps.
+ * quiesce_tasks_in() is the same for code that @old knows; it ends however much
+ *	the threads run other code outside of text. @old: any context, no locks.
  *
  * Threads only. Both may be called by several at once.
  */
@@ -19,5 +21,6 @@
 
 void quiesce_cpus(void);
 void quiesce_tasks(void);
+void quiesce_tasks_in(bool (*old)(unsigned long pc));
 
 #endif

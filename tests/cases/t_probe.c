@@ -829,3 +829,56 @@ TEST(probe, unregistering_waits_for_a_handler_on_another_cpu)
 	thread_join(caller);
 	ASSERT_EQ(thread_set_affinity(current, ~0u), 0);
 }
+
+/* A loop with a probe on each instruction: where it can be interrupted is slots. */
+static bool hot_end;
+
+static __noclone unsigned long hot_loop(unsigned long x)
+{
+	for (unsigned i = 0; i < 100; i++) {
+		x ^= x << 3;
+		x ^= x >> 5;
+		barrier();
+	}
+	return x;
+}
+
+static void run_hot(void *arg __unused)
+{
+	unsigned long x = 1;
+
+	while (!READ_ONCE(hot_end))
+		x = hot_loop(x);
+}
+
+TEST(probe, unregistering_ends_however_hot_other_probes_are)
+{
+	static struct kprobe hot[64];
+	struct kprobe one = { .symbol_name = "probe_target",
+			      .pre_handler = second_pre };
+	struct thread *threads[MAX_CPUS];
+	struct symbol sym;
+	unsigned n = 0;
+
+	ASSERT_EQ(symtab_lookup((unsigned long)hot_loop, &sym), 0);
+	memset(hot, 0, sizeof(hot));
+	for (unsigned i = 0; i < sym.size && n < ARRAY_SIZE(hot); i++) {
+		hot[n].addr = sym.addr + i;
+		hot[n].pre_handler = second_pre;
+		n += register_kprobe(&hot[n]) == 0;
+	}
+	hot_end = false;
+	for (unsigned i = 0; i < cpu_count; i++) {
+		threads[i] = thread_create_on("hot", BIT(i), run_hot, NULL);
+		ASSERT_TRUE(threads[i]);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		EXPECT_EQ(register_kprobe(&one), 0);
+		EXPECT_EQ(unregister_kprobe(&one), 0);
+	}
+	WRITE_ONCE(hot_end, true);
+	for (unsigned i = 0; i < cpu_count; i++)
+		thread_join(threads[i]);
+	while (n-- > 0)
+		EXPECT_EQ(unregister_kprobe(&hot[n]), 0);
+}
