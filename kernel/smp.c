@@ -169,6 +169,27 @@ static struct nmi_call {
 	bool wanted;
 } nmi_call;
 
+/*
+ * One NMI does all that is wanted by then, whoever sent it; those that were on
+ * their way with it find nothing. There are no more of these than were sent.
+ */
+static DEFINE_PER_CPU(u64, nmis_sent);
+static DEFINE_PER_CPU(u64, nmis_idle);
+
+void smp_nmi_send(struct cpu *cpu)
+{
+	__atomic_fetch_add(&per_cpu(nmis_sent, cpu->id), 1, __ATOMIC_SEQ_CST);
+	arch_nmi_send(cpu);
+}
+
+__noprobe bool smp_nmi_was_sent(void)
+{
+	if (this_cpu_ref(nmis_idle) >= READ_ONCE(this_cpu_ref(nmis_sent)))
+		return false;
+	this_cpu_ref(nmis_idle)++;
+	return true;
+}
+
 bool smp_nmi_handle(struct pt_regs *regs)
 {
 	if (!load_acquire(&nmi_call.wanted) ||
@@ -195,7 +216,7 @@ int smp_nmi_call(unsigned cpu_id, void (*fn)(void *arg, struct pt_regs *regs),
 	nmi_call.arg = arg;
 	nmi_call.cpu_id = cpu_id;
 	store_release(&nmi_call.wanted, true);
-	arch_nmi_send(&cpus[cpu_id]);
+	smp_nmi_send(&cpus[cpu_id]);
 	report = clock_ns() + REPORT_NS;
 	/*
 	 * Without end, as other calls: an NMI that comes late must still find

@@ -4,8 +4,8 @@
  * order. The first that says "mine" ends the search; if none does, the trap is
  * fatal. vectors.S calls trap() for everything, with interrupts off.
  *
- *	breakpoint	a probe; text being patched
- *	step		the end of a probe's step
+ *	breakpoint	a probe; text being patched; as a fault
+ *	step		the end of a probe's step; as a fault
  *	any fault	a probe's copy of the instruction (then it looks like the
  *			original's fault, and the search goes on); the
  *			exception table; a handler, which is abandoned
@@ -70,10 +70,11 @@ static bool claim_interrupt(struct pt_regs *regs, struct trap *t)
 static __noprobe bool claim_nmi(struct pt_regs *regs, struct trap *t __unused)
 {
 	panic_nmi(regs);
-	return probe_watch_nmi(regs) | smp_nmi_handle(regs);
+	return probe_watch_nmi(regs) | smp_nmi_handle(regs) ||
+	       smp_nmi_was_sent();
 }
 
-#define CLAIMS_MAX 3
+#define CLAIMS_MAX 4
 
 /* clang-format off */
 static const struct {
@@ -82,9 +83,10 @@ static const struct {
 } rules[TRAP_KIND_COUNT] = {
 	[TRAP_BREAKPOINT]    = { "breakpoint",
 				 { probe_hit_break, claim_patch,
-				   claim_extable } },
+				   claim_extable, probe_hit_handler_fault } },
 	[TRAP_STEP]	     = { "single step",
-				 { probe_hit_step, claim_extable } },
+				 { probe_hit_step, claim_extable,
+				   probe_hit_handler_fault } },
 	[TRAP_WATCH]	     = { "watchpoint",
 				 { claim_step_too, claim_extable } },
 	[TRAP_ILLEGAL]	     = { "illegal instruction",
@@ -113,8 +115,10 @@ static const struct {
 	[TRAP_DOUBLE_FAULT]  = { "double fault",
 				 { probe_hit_handler_fault } },
 	[TRAP_MACHINE_CHECK] = { "machine check", { NULL } },
-	[TRAP_SYSCALL]	     = { "system call", { claim_extable } },
-	[TRAP_UNKNOWN]	     = { "unknown", { claim_extable } },
+	[TRAP_SYSCALL]	     = { "system call",
+				 { claim_extable, probe_hit_handler_fault } },
+	[TRAP_UNKNOWN]	     = { "unknown",
+				 { claim_extable, probe_hit_handler_fault } },
 };
 /* clang-format on */
 

@@ -8,7 +8,6 @@
  * A hit itself pays one increment for this: no clock is read there.
  */
 #include <arch/cpu.h>
-#include <arch/smp.h>
 #include <kernel/console.h>
 #include <kernel/lock.h>
 #include <kernel/percpu.h>
@@ -61,7 +60,7 @@ static void look_at(struct watched *w, struct cpu *cpu, u64 now)
 	} else if (now - w->since >= READ_ONCE(budget)) {
 		/* Pairs with the acquire in probe_watch_nmi(). */
 		store_release(&per_cpu(overdue, cpu->id), turn);
-		arch_nmi_send(cpu);
+		smp_nmi_send(cpu);
 	}
 }
 

@@ -47,4 +47,12 @@ int __must_check smp_nmi_call(unsigned cpu_id,
 /* trap(): an NMI came. False if nobody asked for it. */
 bool smp_nmi_handle(struct pt_regs *regs);
 
+/* An NMI for something that the other CPU will find; any context. */
+void smp_nmi_send(struct cpu *cpu);
+/*
+ * trap(): an NMI that found nothing to do. True if it may be one that was sent,
+ * and an earlier one has done its work. No-probe.
+ */
+bool smp_nmi_was_sent(void);
+
 #endif

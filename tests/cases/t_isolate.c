@@ -9,9 +9,11 @@
 #include <kernel/symtab.h>
 #include <kernel/thread.h>
 #include <kernel/timer.h>
+#include <kernel/vm.h>
 #include <lib/errno.h>
 #include <lib/string.h>
 #include <probe/kprobe.h>
+#include <probe/site.h>
 #include <probe/watch.h>
 #include <tests/test.h>
 
@@ -138,6 +140,21 @@ TEST(isolate, a_handler_that_calls_null_is_abandoned_alone)
 	check(&bad, KPROBE_FAULTED);
 }
 
+TEST(isolate, a_handler_that_runs_into_a_breakpoint_is_abandoned_alone)
+{
+	struct kprobe bad = { .pre_handler = jump_pre };
+	void *code = vm_alloc_near(1, VM_READ | VM_EXEC);
+
+	ASSERT_TRUE(code);
+	/* Nobody's breakpoint: as in a free slot. */
+	text_write_unused((unsigned long)code, arch_break_insn,
+			  ARCH_BREAK_SIZE);
+	bad_function = (void (*)(void))code;
+	check(&bad, KPROBE_FAULTED);
+	bad_function = NULL;
+	vm_free(code);
+}
+
 TEST(isolate, a_post_handler_that_follows_null_is_abandoned_alone)
 {
 	struct kprobe bad = { .pre_handler = good_pre,
@@ -164,6 +181,34 @@ TEST(isolate, a_handler_that_never_returns_is_abandoned_alone)
 	}
 	ASSERT_EQ(probe_budget_set(20 * NSEC_PER_MSEC), 0);
 	check(&bad, KPROBE_OVERDUE);
+	ASSERT_EQ(probe_budget_set(budget), 0);
+}
+
+static void call_target(void *arg __unused)
+{
+	isolate_target(1, 2);
+}
+
+/* Both watchers send an NMI; the first of them does what both are for. */
+TEST(isolate, two_watchers_may_notice_one_handler)
+{
+	struct kprobe bad = { .symbol_name = "isolate_target",
+			      .pre_handler = loop_pre };
+	u64 budget = probe_budget();
+	struct thread *t;
+
+	if (cpu_count < 3)
+		SKIP("needs a CPU that two others watch");
+	ASSERT_EQ(probe_budget_set(2 * NSEC_PER_MSEC), 0);
+	ASSERT_EQ(register_kprobe(&bad), 0);
+	for (unsigned i = 0; i < 100; i++) {
+		t = thread_create_on("loop", BIT(2), call_target, NULL);
+		ASSERT_TRUE(t);
+		thread_join(t);
+		EXPECT_EQ(bad.verdict, KPROBE_OVERDUE);
+		EXPECT_EQ(enable_kprobe(&bad), 0);
+	}
+	EXPECT_EQ(unregister_kprobe(&bad), 0);
 	ASSERT_EQ(probe_budget_set(budget), 0);
 }
 
