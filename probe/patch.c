@@ -24,6 +24,7 @@
  */
 #include <arch/cpu.h>
 #include <arch/regs.h>
+#include <arch/trap.h>
 #include <kernel/extable.h>
 #include <kernel/log.h>
 #include <kernel/percpu.h>
@@ -205,8 +206,11 @@ static void patch_by_break(const struct batch *b)
 		rounds(b, 1, write_tail);
 	}
 	rounds(b, 2, write_head);
-	/* All CPUs have left the traps on our breakpoints. */
+	if (!long_ones)
+		return;
+	/* A trap on somebody else's breakpoint may be looking at it. */
 	store_release(&active, NULL);
+	quiesce_cpus();
 }
 
 static int write_stopped(void *arg)
@@ -221,7 +225,7 @@ static bool is_valid(const struct text_patch *p, enum patch_mode m)
 	       IS_ALIGNED(p->len, ARCH_BREAK_SIZE) &&
 	       IS_ALIGNED(p->addr, ARCH_BREAK_SIZE) &&
 	       p->addr >= (unsigned long)__text_start &&
-	       p->addr + p->len <= (unsigned long)__text_end &&
+	       p->addr <= (unsigned long)__text_end - p->len &&
 	       (is_atomic(p) || p->resume || m == PATCH_STOP);
 }
 
@@ -255,12 +259,13 @@ int text_patch(const struct text_patch *patches, unsigned n)
 
 /* In traps from here on ----------------------------------------------------- */
 
-/* How often a CPU retries one trap that has no breakpoint in memory. */
+/* How often in a row a CPU retries a trap that has no breakpoint in memory. */
 #define RETRIES_MAX 1000
 
 struct retry {
 	unsigned long pc;
 	unsigned n;
+	u64 breakpoints; /* of this CPU by then: were there others since? */
 };
 static DEFINE_PER_CPU(struct retry, retries);
 
@@ -299,9 +304,11 @@ static __noprobe void heal(unsigned long pc)
 
 	if (READ_ONCE(this_cpu_ref(writing)))
 		return;
+	WRITE_ONCE(this_cpu_ref(writing), true);
 	alias = vm_alias_begin((const void *)pc);
 	arch_text_rewrite(alias, (const void *)pc);
 	vm_alias_end();
+	WRITE_ONCE(this_cpu_ref(writing), false);
 	__atomic_fetch_add(&stats.stale_healed, 1, __ATOMIC_RELAXED);
 }
 
@@ -311,6 +318,7 @@ __noprobe bool patch_hit_break(unsigned long pc, struct pt_regs *regs)
 	const struct batch *b = load_acquire(&active);
 	const struct text_patch *p = b ? find(b, pc) : NULL;
 	struct retry *retry = &this_cpu_ref(retries);
+	u64 breakpoints = this_cpu()->traps[TRAP_BREAKPOINT];
 
 	if (p && !is_atomic(p)) {
 		__atomic_fetch_add(&stats.retries, 1, __ATOMIC_RELAXED);
@@ -326,8 +334,9 @@ __noprobe bool patch_hit_break(unsigned long pc, struct pt_regs *regs)
 	 * between the trap and now, or the translation is stale. Run what
 	 * stands there; should that trap again and again, somebody is wrong.
 	 */
-	if (retry->pc != pc)
+	if (retry->pc != pc || retry->breakpoints + 1 != breakpoints)
 		*retry = (struct retry){ .pc = pc };
+	retry->breakpoints = breakpoints;
 	if (++retry->n > RETRIES_MAX)
 		return false;
 	heal(pc);

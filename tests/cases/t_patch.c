@@ -9,7 +9,9 @@
  * instruction, an old one after text_patch() returned is stale, and what is in
  * memory at the end must be what was written last.
  */
+#include <arch/regs.h>
 #include <arch/text.h>
+#include <arch/trap.h>
 #include <kernel/percpu.h>
 #include <kernel/smp.h>
 #include <kernel/thread.h>
@@ -159,6 +161,8 @@ TEST(patch, wrong_requests_are_refused_and_change_nothing)
 	EXPECT_EQ(text_patch(p, 1), -EINVAL);
 	p[0].addr = 0;
 	EXPECT_EQ(text_patch(p, 1), -EINVAL);
+	p[0].addr = -(unsigned long)p[0].len; /* its end is 0 */
+	EXPECT_EQ(text_patch(p, 1), -EINVAL);
 	EXPECT_MEMEQ(before, patch_area, sizeof(before));
 }
 
@@ -200,4 +204,22 @@ TEST(patch, batches_are_counted)
 	patch_stats_get(&after);
 	EXPECT_EQ(after.patches, before.patches + 3);
 	EXPECT_EQ(after.batches, before.batches + 1);
+}
+
+/* As if stale translations trapped now and then, with other traps in between. */
+TEST(patch, traps_that_are_not_in_a_row_never_add_up_to_a_runaway)
+{
+	struct pt_regs regs = { 0 };
+	unsigned refused = 0;
+	u64 *breakpoints;
+
+	for (unsigned i = 0; i < 3000; i++) {
+		unsigned long flags = arch_irq_save();
+
+		breakpoints = &this_cpu()->traps[TRAP_BREAKPOINT];
+		*breakpoints += 2; /* this one, and one elsewhere */
+		refused += !patch_hit_break((unsigned long)patch_area, &regs);
+		arch_irq_restore(flags);
+	}
+	EXPECT_EQ(refused, 0);
 }
