@@ -34,6 +34,8 @@ __noprobe void arch_trap_restart(struct pt_regs *regs, struct pt_regs *outer,
 	regs->gpr[3] = (unsigned long)outer;
 	regs->gpr[12] = (unsigned long)fn;
 	regs->msr &= ~(unsigned long)(MSR_EE | MSR_SE | MSR_BE);
+	/* Whatever SRR0 and SRR1 held belongs to a trap that is dropped. */
+	regs->msr |= MSR_RI;
 }
 
 void arch_trap_init(void)

@@ -184,34 +184,6 @@ TEST(isolate, a_handler_that_never_returns_is_abandoned_alone)
 	ASSERT_EQ(probe_budget_set(budget), 0);
 }
 
-static void call_target(void *arg __unused)
-{
-	isolate_target(1, 2);
-}
-
-/* Both watchers send an NMI; the first of them does what both are for. */
-TEST(isolate, two_watchers_may_notice_one_handler)
-{
-	struct kprobe bad = { .symbol_name = "isolate_target",
-			      .pre_handler = loop_pre };
-	u64 budget = probe_budget();
-	struct thread *t;
-
-	if (cpu_count < 3)
-		SKIP("needs a CPU that two others watch");
-	ASSERT_EQ(probe_budget_set(2 * NSEC_PER_MSEC), 0);
-	ASSERT_EQ(register_kprobe(&bad), 0);
-	for (unsigned i = 0; i < 100; i++) {
-		t = thread_create_on("loop", BIT(2), call_target, NULL);
-		ASSERT_TRUE(t);
-		thread_join(t);
-		EXPECT_EQ(bad.verdict, KPROBE_OVERDUE);
-		EXPECT_EQ(enable_kprobe(&bad), 0);
-	}
-	EXPECT_EQ(unregister_kprobe(&bad), 0);
-	ASSERT_EQ(probe_budget_set(budget), 0);
-}
-
 static unsigned fixed_faults;
 
 static int skip_fault(struct kprobe *p __unused, struct pt_regs *regs __unused,
