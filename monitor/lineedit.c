@@ -67,6 +67,7 @@ static void set_line(struct lineedit *e, const char *s)
 	strscpy(e->line, s, sizeof(e->line));
 	e->len = e->pos = (unsigned)strlen(e->line);
 	e->left = 0;
+	e->refused = false;
 }
 
 void lineedit_begin(struct lineedit *e)
@@ -101,6 +102,7 @@ static void erase(struct lineedit *e, unsigned from, unsigned to)
 {
 	memmove(e->line + from, e->line + to, e->len - to + 1);
 	e->len -= to - from;
+	e->refused &= from == to;
 	e->pos = from;
 	draw(e);
 }
@@ -108,6 +110,7 @@ static void erase(struct lineedit *e, unsigned from, unsigned to)
 static void type(struct lineedit *e, char c)
 {
 	if (!insert(e, &c, 1)) {
+		e->refused = true;
 		bell(e);
 		return;
 	}
@@ -388,6 +391,8 @@ enum lineedit_event lineedit_byte(struct lineedit *e, char c)
 	switch (c) {
 	case '\r':
 	case '\n':
+		if (e->refused)
+			return leave(e, "\n", LINEEDIT_LONG);
 		history_add(e);
 		return leave(e, "\n", LINEEDIT_LINE);
 	case CTRL('C'):

@@ -22,6 +22,7 @@ enum lineedit_event {
 	LINEEDIT_LINE,	 /* e->line is complete */
 	LINEEDIT_CANCEL, /* ^C: e->line was thrown away */
 	LINEEDIT_EOF,	 /* ^D on an empty line */
+	LINEEDIT_LONG,	 /* characters were refused: e->line is not all of it */
 };
 
 typedef void (*lineedit_offer)(void *ctx, const char *candidate);
@@ -41,6 +42,7 @@ struct lineedit {
 	char line[LINEEDIT_MAX + 1];
 	unsigned len, pos;
 	unsigned left;	   /* first character on the screen */
+	bool refused;	   /* a character, and nothing was erased since */
 	bool shown;	   /* the line is on the screen */
 	bool after_cr;	   /* swallow the LF of a CR LF */
 	unsigned escape;   /* bytes of an escape sequence seen */

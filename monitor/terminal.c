@@ -12,6 +12,7 @@
 #include <kernel/symtab.h>
 #include <kernel/timer.h>
 #include <kernel/wait.h>
+#include <lib/errno.h>
 #include <lib/string.h>
 #include <lib/text.h>
 
@@ -127,6 +128,8 @@ const char *terminal_read_line(void)
 
 	do {
 		event = read_line();
-	} while (event == LINEEDIT_CANCEL);
+		if (event == LINEEDIT_LONG)
+			monitor_fail(-E2BIG, "line too long, nothing done");
+	} while (event == LINEEDIT_CANCEL || event == LINEEDIT_LONG);
 	return event == LINEEDIT_EOF ? NULL : editor.line;
 }

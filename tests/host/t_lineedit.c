@@ -351,6 +351,22 @@ TEST(lineedit, a_long_line_scrolls_and_keeps_within_the_columns)
 	EXPECT_MEMEQ(ed.line, line, LINEEDIT_MAX - 1);
 }
 
+TEST(lineedit, a_line_with_refused_characters_is_no_line_until_erased)
+{
+	begin();
+	for (int i = 0; i < LINEEDIT_MAX; i++)
+		keys("a");
+	EXPECT_EQ(keys("bc\r"), LINEEDIT_LONG);
+	EXPECT_EQ(screen.bells, 2);
+	EXPECT_EQ(ed.history_count, 0);
+	lineedit_begin(&ed);
+	for (int i = 0; i < LINEEDIT_MAX; i++)
+		keys("a");
+	EXPECT_EQ(keys("b\x7f\r"), LINEEDIT_LINE);
+	lineedit_begin(&ed);
+	EXPECT_EQ(keys("\r"), LINEEDIT_LINE);
+}
+
 TEST(lineedit, unknown_escape_sequences_and_bytes_do_nothing)
 {
 	begin();
