@@ -118,6 +118,25 @@ def test_without_a_terminal_commands_come_from_standard_input(machine):
     assert re.search(r'^\d+\.\d{3} seconds', out, re.M), out
 
 
+def test_the_last_line_of_standard_input_needs_no_end(machine):
+    code, out = batch(machine, typed=b'uptime')
+    assert code == 0, out
+    assert re.search(r'^\d+\.\d{3} seconds', out, re.M), out
+
+
+def test_a_line_that_is_too_long_is_not_run(machine):
+    code, out = batch(machine, typed=b'uptime;' + b' ' * 300 + b'\n')
+    assert code == 0, out
+    assert 'error: line too long, nothing done' in out
+    assert not re.search(r'^\d+\.\d{3} seconds', out, re.M), out
+
+
+def test_nothing_runs_after_poweroff(machine):
+    code, out = batch(machine, '--cmd', 'poweroff; nosuch')
+    assert code == 0, out
+    assert 'no command' not in out
+
+
 def test_a_terminal_starts_with_a_guided_trace(machine):
     child = pexpect.spawn(RUN, ['--machine', machine], timeout=60,
                           encoding='ascii', codec_errors='replace')
