@@ -117,7 +117,8 @@ void kernel_main(void)
 	arch_irq_init_cpu();
 	arch_timer_init_cpu();
 	timers_init_cpu();
-	pr_info("Sonde, %s, booted by %s %s", SONDE_MACHINE, boot_info.protocol,
+	pr_info("Sonde, %s, booted by %s%s%s", SONDE_MACHINE,
+		boot_info.protocol, *boot_info.loader ? " " : "",
 		boot_info.loader);
 	if (!thread_create("main", main_thread, NULL))
 		panic("no memory for the first thread");

@@ -199,6 +199,23 @@ static void probes_remove(struct list_head *gone, unsigned n)
 	probes_forget(gone);
 }
 
+/* Is the address of @p what @text, SYM[+OFF], names? However it was added. */
+static bool symbol_matches(const struct monitor_probe *p, const char *text)
+{
+	const char *plus = strchr(text, '+');
+	size_t len = plus ? (size_t)(plus - text) : strlen(text);
+	struct symbol sym;
+	u64 offset;
+
+	if (symtab_lookup(p->kp.addr, &sym) || strlen(sym.name) != len ||
+	    memcmp(sym.name, text, len))
+		return false;
+	if (!plus)
+		return p->kp.addr == symbol_entry(&sym);
+	return !parse_u64(plus + 1, 0, &offset, NULL) &&
+	       p->kp.addr == sym.addr + offset;
+}
+
 static bool probe_matches(const struct monitor_probe *p, const char *text)
 {
 	u64 id;
@@ -206,7 +223,7 @@ static bool probe_matches(const struct monitor_probe *p, const char *text)
 	if (char_is_digit(text[0]))
 		return !parse_u64(text, 0, &id, NULL) &&
 		       (id == (u64)p->id || id == p->kp.addr);
-	return !strcmp(p->symbol, text);
+	return !strcmp(p->symbol, text) || symbol_matches(p, text);
 }
 
 /* Moves the probes that @text means from the list to @gone; how many. */
@@ -262,13 +279,15 @@ static int cmd_probe_del(const struct monitor_call *call)
 
 	if (n)
 		probes_remove(&gone, n);
-	else if (strcmp(what, "all"))
+	else if (!strcmp(what, "all"))
+		monitor_print("no probes\n");
+	else
 		return monitor_fail(-ENOENT,
 				    "no probe '%s'; 'probe list' lists them",
 				    what);
 	return 0;
 }
-MONITOR_COMMAND("probe del", "ID|SYM|ADDR|all",
+MONITOR_COMMAND("probe del", "ID|SYM[+OFF]|ADDR|all",
 		"remove probes and say what they counted", cmd_probe_del);
 
 /* Listing ------------------------------------------------------------------ */

@@ -72,8 +72,8 @@ int monitor_usage(const struct monitor_call *call, const char *fmt, ...)
 	va_start(ap, fmt);
 	print_args("error: ", fmt, ap, "\n");
 	va_end(ap);
-	monitor_print("usage: %s %s\n", call->command->name,
-		      call->command->args);
+	monitor_print("usage: %s%s%s\n", call->command->name,
+		      *call->command->args ? " " : "", call->command->args);
 	return -EINVAL;
 }
 
@@ -223,12 +223,14 @@ static __noinline int run_one(const char *text)
 	return run_call(&call);
 }
 
+static bool powering_off; /* nothing more is run */
+
 int monitor_run(const char *commands)
 {
 	char text[MONITOR_LINE_MAX + 1];
 	int first = 0;
 
-	while (*commands) {
+	while (*commands && !powering_off) {
 		int error = command_next(&commands, text, sizeof(text));
 
 		if (error)
@@ -277,8 +279,6 @@ MONITOR_COMMAND("help", "[COMMAND]", "list commands, or those that begin so",
 		cmd_help);
 
 /* The loop ----------------------------------------------------------------- */
-
-static bool powering_off;
 
 static void shell_loop(void)
 {

@@ -6,6 +6,7 @@
 #include <kernel/heap.h>
 #include <kernel/monitor.h>
 #include <kernel/percpu.h>
+#include <kernel/symtab.h>
 #include <kernel/thread.h>
 #include <kernel/timer.h>
 #include <lib/errno.h>
@@ -91,7 +92,7 @@ TEST(monitor, an_unknown_command_is_refused_with_the_nearest_ones)
 TEST(monitor, wrong_arguments_are_refused_with_the_usage)
 {
 	expect("probe add", -EINVAL, "usage: probe add SYM[+OFF]|ADDR [full]");
-	expect("uptime now", -EINVAL, "too much: 'now'");
+	expect("uptime now", -EINVAL, "too much: 'now'\nusage: uptime\n");
 	expect("probe add monitor_target half", -EINVAL,
 	       "'half' instead of 'full'");
 	expect("patch slowly", -EINVAL, "usage: patch [break|stop]");
@@ -345,7 +346,7 @@ TEST(monitor, probes_get_numbers_and_all_are_removed_at_once)
 	       "probe 2 on thread_sleep+0x");
 	expect("probe list", 0, "thread_sleep+0x");
 	expect("probe del all; probe list", 0, "no probes");
-	expect("probe del all", 0, "");
+	expect("probe del all", 0, "no probes");
 }
 
 TEST(monitor, a_probe_may_be_given_as_a_number)
@@ -359,6 +360,31 @@ TEST(monitor, a_probe_may_be_given_as_a_number)
 	snprintf(command, sizeof(command), "probe del 0x%lx",
 		 (unsigned long)monitor_target);
 	expect(command, 0, "probe 1 off");
+}
+
+TEST(monitor, a_probe_is_removed_by_any_name_of_its_address)
+{
+	char command[80], where[48];
+	struct symbol sym;
+	unsigned long entry;
+
+	ASSERT_EQ(symtab_find("monitor_target", &sym), 0);
+	entry = symbol_entry(&sym);
+	symtab_text(entry, where, sizeof(where));
+
+	snprintf(command, sizeof(command),
+		 "probe add monitor_target; probe del %s", where);
+	expect(command, 0, "probe 1 off");
+	snprintf(command, sizeof(command),
+		 "probe add monitor_target; probe del monitor_target+%lu",
+		 entry - sym.addr);
+	expect(command, 0, "probe 1 off");
+	snprintf(command, sizeof(command),
+		 "probe add 0x%lx; probe del monitor_target", entry);
+	expect(command, 0, "probe 1 off");
+	expect("probe add monitor_target; probe del monitor_target+0x100",
+	       -ENOENT, "no probe 'monitor_target+0x100'");
+	expect("probe del all", 0, "probe 1 off");
 }
 
 TEST(monitor, running_out_of_memory_while_adding_leaves_nothing)
