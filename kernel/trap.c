@@ -4,7 +4,7 @@
  * order. The first that says "mine" ends the search; if none does, the trap is
  * fatal. vectors.S calls trap() for everything, with interrupts off.
  *
- *	breakpoint	a probe; text being patched; as a fault
+ *	breakpoint	a probe (before the table); text being patched; as a fault
  *	step		the end of a probe's step; as a fault
  *	any fault	a probe's copy of the instruction (then it looks like the
  *			original's fault, and the search goes on); the
@@ -74,7 +74,7 @@ static __noprobe bool claim_nmi(struct pt_regs *regs, struct trap *t __unused)
 	       smp_nmi_was_sent();
 }
 
-#define CLAIMS_MAX 4
+#define CLAIMS_MAX 5 /* the last one is NULL */
 
 /* clang-format off */
 static const struct {
@@ -82,7 +82,7 @@ static const struct {
 	claim_fn claims[CLAIMS_MAX];
 } rules[TRAP_KIND_COUNT] = {
 	[TRAP_BREAKPOINT]    = { "breakpoint",
-				 { probe_hit_break, claim_patch,
+				 { probe_hit_overran, claim_patch,
 				   claim_extable, probe_hit_handler_fault } },
 	[TRAP_STEP]	     = { "single step",
 				 { probe_hit_step, claim_extable,
@@ -148,20 +148,33 @@ static __noreturn void fatal(const struct pt_regs *regs, const struct trap *t)
 		probe_hit_describe());
 }
 
-/* Out of line: the claims loop is all that a hit needs. */
-__noprobe void trap(struct pt_regs *regs)
+/* All but hits: what it is, who claims it. */
+static __noprobe void trap_claimed(struct pt_regs *regs)
 {
 	struct trap t;
-	const claim_fn *claim, *end;
+	const claim_fn *claim;
 
 	arch_trap_decode(regs, &t);
 	this_cpu()->traps[t.kind]++;
 	claim = rules[t.kind].claims;
-	end = claim + CLAIMS_MAX;
-	while (claim < end && *claim && !(*claim)(regs, &t))
+	while (*claim && !(*claim)(regs, &t))
 		claim++;
-	if (unlikely(claim == end || !*claim))
+	if (unlikely(!*claim))
 		fatal(regs, &t);
 	if (t.kind == TRAP_INTERRUPT)
 		sched_irq_exit(regs);
+}
+
+/*
+ * A probe's breakpoint is asked for first and before anything else is known, for
+ * that is all that most hits need: docs/bench.md.
+ */
+__noprobe void trap(struct pt_regs *regs)
+{
+	unsigned long pc = regs_break_pc(regs);
+
+	if (likely(pc) && likely(probe_hit_break(regs, pc)))
+		this_cpu()->traps[TRAP_BREAKPOINT]++;
+	else
+		trap_claimed(regs);
 }

@@ -56,38 +56,60 @@ static int check_place(unsigned long addr, const char **why)
 }
 
 /*
+ * An instruction boundary of a function, and whether it lies between a
+ * load-and-reserve and its store.
+ */
+struct boundary {
+	unsigned long function;
+	unsigned long pc;
+	bool exclusive;
+};
+
+/*
+ * Where the last walk ended: going through a function in order, the next one
+ * need not begin at its start. Under probe_mutex. Never wrong, since no change
+ * of text moves a boundary.
+ */
+static struct boundary last;
+
+/*
  * Walks @sym's instructions up to @addr. *exclusive: @addr lies between a
  * load-and-reserve and its store.
  */
 static int walk(const struct symbol *sym, unsigned long addr, struct insn *insn,
 		bool *exclusive, const char **why)
 {
-	unsigned long pc = sym->addr, end = sym->addr + sym->size;
+	unsigned long end = sym->addr + sym->size;
+	struct boundary at = last;
 
-	*exclusive = false;
-	for (;;) {
+	if (at.function != sym->addr || at.pc > addr)
+		at = (struct boundary){ sym->addr, sym->addr, false };
+	while (at.pc <= addr) {
 		u8 bytes[INSN_MAX_BYTES];
 		size_t n = site_read_original(
-			pc, bytes, min(end - pc, (unsigned long)sizeof(bytes)));
+			at.pc, bytes,
+			min(end - at.pc, (unsigned long)sizeof(bytes)));
 
-		if (arch_insn_decode(insn, bytes, n, pc) < 0)
+		if (arch_insn_decode(insn, bytes, n, at.pc) < 0)
 			return refuse(
 				why,
-				pc == addr ? "it is no instruction"
-					   : "its function cannot be decoded "
-					     "up to there",
+				at.pc == addr
+					? "it is no instruction"
+					: "its function cannot be decoded "
+					  "up to there",
 				-EILSEQ);
-		if (pc == addr)
+		if (at.pc == addr) {
+			last = at;
+			*exclusive = at.exclusive;
 			return 0;
+		}
 		if (insn->flags & INSN_EXCL_LOAD)
-			*exclusive = true;
+			at.exclusive = true;
 		if (insn->flags & INSN_EXCL_STORE)
-			*exclusive = false;
-		pc += insn->len;
-		if (pc > addr)
-			return refuse(why, "it is not an instruction boundary",
-				      -EILSEQ);
+			at.exclusive = false;
+		at.pc += insn->len;
 	}
+	return refuse(why, "it is not an instruction boundary", -EILSEQ);
 }
 
 int deny_check(unsigned long addr, struct insn *insn, const char **why)

@@ -61,16 +61,15 @@ struct hit_cpu {
 };
 static DEFINE_PER_CPU(struct hit_cpu, hit_cpus);
 
-static __noprobe void count(unsigned long *counter)
+static __always_inline void count(unsigned long *counter)
 {
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
 static __always_inline bool is_enabled(const struct kprobe *p)
 {
-	return !(READ_ONCE(p->flags) &
-		 (KPROBE_FLAG_DISABLED | KPROBE_FLAG_QUARANTINED |
-		  KPROBE_FLAG_PENDING));
+	return !(p->flags & (KPROBE_FLAG_DISABLED | KPROBE_FLAG_QUARANTINED |
+			     KPROBE_FLAG_PENDING));
 }
 
 static __noprobe void miss_all(const struct probe_set *set)
@@ -81,27 +80,30 @@ static __noprobe void miss_all(const struct probe_set *set)
 	}
 }
 
-/* The next enabled probe of @h that has not had its turn, or NULL. */
-static __always_inline struct kprobe *next_probe(struct hit *h)
+/* The next enabled probe of @set that has not had its turn, or NULL. */
+static __always_inline struct kprobe *next_probe(struct hit *h,
+						 const struct probe_set *set)
 {
-	while (h->next < h->set->n) {
-		struct kprobe *p = h->set->probes[h->next++];
+	for (unsigned i = h->next; i < set->n;) {
+		struct kprobe *p = set->probes[i++];
 
-		if (is_enabled(p))
+		h->next = i;
+		if (likely(is_enabled(p)))
 			return p;
 	}
 	return NULL;
 }
 
-static __always_inline void turn_begin(struct hit *h, struct kprobe *p)
+/* Who abandons it looks at both. @p stays the running one until another is. */
+static __always_inline void turn_begin(struct hit_cpu *cpu, struct hit *h,
+				       struct kprobe *p)
 {
-	this_cpu_ref(hit_cpus).turns++;
+	cpu->turns++;
 	h->running = p;
-	/* Who abandons it sees both. */
 	barrier();
 }
 
-static __always_inline void turn_end(struct hit *h)
+static __always_inline void turns_end(struct hit *h)
 {
 	barrier();
 	h->running = NULL;
@@ -111,42 +113,83 @@ static __always_inline void turn_end(struct hit *h)
  * Calls the pre-handlers in order of registration. Each sees the probed address
  * as pc, whatever the one before it did.
  */
-static __noprobe void call_pre(struct hit *h)
+static __always_inline void call_pre(struct hit_cpu *cpu, struct hit *h)
 {
+	const struct probe_set *set = h->set;
 	struct pt_regs *regs = h->regs;
+	unsigned long pc = h->site->addr;
 	struct kprobe *p;
 
-	while ((p = next_probe(h))) {
+	while ((p = next_probe(h, set))) {
 		count(&p->nhit);
-		if (!p->pre_handler)
+		if (unlikely(!p->pre_handler))
 			continue;
-		turn_begin(h, p);
+		turn_begin(cpu, h, p);
 		p->pre_handler(p, regs);
-		turn_end(h);
-		if (instruction_pointer(regs) == h->site->addr)
+		if (likely(instruction_pointer(regs) == pc))
 			continue;
-		if (p->flags & KPROBE_FLAG_CONTROL)
+		if (h->running->flags & KPROBE_FLAG_CONTROL)
 			h->wanted = instruction_pointer(regs);
-		instruction_pointer_set(regs, h->site->addr);
+		instruction_pointer_set(regs, pc);
 	}
+	turns_end(h);
 }
 
 /* Runs the displaced instruction, or goes where a control probe wants. */
-static __noprobe void displace(struct hit_cpu *cpu, struct hit *h)
+static __always_inline void displace(struct hit_cpu *cpu, struct hit *h)
 {
 	const struct site *s = h->site;
-	bool post = h->set->n_post > 0 && !h->nested;
 
 	if (unlikely(h->wanted)) {
 		instruction_pointer_set(h->regs, h->wanted);
 		cpu->levels--;
-	} else if (s->use_slot && !post && !arch_probe_traced(h->regs)) {
-		instruction_pointer_set(h->regs, s->slot + ARCH_STEP_SIZE);
+	} else if (likely(h->set->run_at && !regs_traced(h->regs))) {
+		instruction_pointer_set(h->regs, h->set->run_at);
 		cpu->levels--;
 	} else {
 		arch_probe_step_begin(&h->step, &s->insn, s->slot, h->regs);
 		h->stepping = true;
 	}
+}
+
+/* The part of a hit that can begin anew behind any of its handlers. */
+static __noprobe bool hit_run(struct hit_cpu *cpu, struct hit *h)
+{
+	call_pre(cpu, h);
+	displace(cpu, h);
+	return true;
+}
+
+__noprobe bool probe_hit_break(struct pt_regs *regs, unsigned long pc)
+{
+	struct hit_cpu *cpu;
+	struct site *s = site_find(pc);
+	struct hit *h;
+
+	if (unlikely(!s))
+		return false;
+	cpu = &this_cpu_ref(hit_cpus);
+	if (unlikely(cpu->levels == HIT_LEVELS))
+		panic_regs(regs, "probe hits nested %u deep", HIT_LEVELS);
+	/* Taken before it is filled: an NMI's hit uses the next one. */
+	h = &cpu->hits[cpu->levels++];
+	barrier();
+	h->site = s;
+	/* Pairs with the release in site.c's set_publish(). */
+	h->set = READ_ONCE(s->set);
+	h->regs = regs;
+	h->next = 0;
+	h->wanted = 0;
+	h->nested = false;
+	h->post = false;
+
+	regs_break_undo(regs);
+	if (unlikely(h != cpu->hits)) {
+		h->nested = true;
+		miss_all(h->set);
+		h->next = h->set->n;
+	}
+	return hit_run(cpu, h);
 }
 
 /* The innermost hit of this CPU if its copy is being stepped, or NULL. */
@@ -160,65 +203,17 @@ static __noprobe struct hit *stepping_hit(struct hit_cpu *cpu)
 	return h->stepping ? h : NULL;
 }
 
-/*
- * The breakpoint behind a copy: its step has ended, and the step trap was lost.
- * QEMU does that after `pause` (docs/emulator.md).
- */
-static __noprobe bool step_overran(struct hit_cpu *cpu, struct pt_regs *regs,
-				   struct trap *t)
-{
-	struct hit *h = stepping_hit(cpu);
-
-	if (!h || t->pc != h->site->slot + h->site->insn.len)
-		return false;
-	instruction_pointer_set(regs, t->pc);
-	return probe_hit_step(regs, t);
-}
-
-__noprobe bool probe_hit_break(struct pt_regs *regs, struct trap *t)
-{
-	struct hit_cpu *cpu = &this_cpu_ref(hit_cpus);
-	struct site *s = site_find(t->pc);
-	struct hit *h;
-
-	if (t->flags & TRAP_REAL_MODE)
-		return false;
-	if (!s)
-		return step_overran(cpu, regs, t);
-	if (unlikely(cpu->levels == HIT_LEVELS))
-		panic_regs(regs, "probe hits nested %u deep", HIT_LEVELS);
-	/* Taken before it is filled: an NMI's hit uses the next one. */
-	h = &cpu->hits[cpu->levels++];
-	barrier();
-	h->site = s;
-	/* Pairs with the release in site.c's set_publish(). */
-	h->set = load_acquire(&s->set);
-	h->regs = regs;
-	h->next = 0;
-	h->wanted = 0;
-	h->nested = cpu->levels > 1;
-	h->post = false;
-
-	instruction_pointer_set(regs, t->pc);
-	if (unlikely(h->nested))
-		miss_all(h->set);
-	else
-		call_pre(h);
-	displace(cpu, h);
-	return true;
-}
-
-static __noprobe void call_post(struct hit *h)
+static __noprobe void call_post(struct hit_cpu *cpu, struct hit *h)
 {
 	struct kprobe *p;
 
-	while ((p = next_probe(h))) {
+	while ((p = next_probe(h, h->set))) {
 		if (!p->post_handler)
 			continue;
-		turn_begin(h, p);
+		turn_begin(cpu, h, p);
 		p->post_handler(p, h->regs, 0);
-		turn_end(h);
 	}
+	turns_end(h);
 }
 
 __noprobe bool probe_hit_step(struct pt_regs *regs, struct trap *t)
@@ -236,7 +231,7 @@ __noprobe bool probe_hit_step(struct pt_regs *regs, struct trap *t)
 		h->post = true;
 		h->regs = regs;
 		h->next = 0;
-		call_post(h);
+		call_post(cpu, h);
 	}
 	cpu->levels--;
 	if (likely(!arch_probe_step_traced(&h->step)))
@@ -244,6 +239,20 @@ __noprobe bool probe_hit_step(struct pt_regs *regs, struct trap *t)
 	/* The program is being stepped itself: its trap is due now. */
 	t->pc = instruction_pointer(regs);
 	return false;
+}
+
+/*
+ * The breakpoint behind a copy: its step has ended, and the step trap was lost.
+ * QEMU does that after `pause` (docs/emulator.md).
+ */
+__noprobe bool probe_hit_overran(struct pt_regs *regs, struct trap *t)
+{
+	struct hit *h = stepping_hit(&this_cpu_ref(hit_cpus));
+
+	if (!h || t->pc != h->site->slot + h->site->insn.len)
+		return false;
+	instruction_pointer_set(regs, t->pc);
+	return probe_hit_step(regs, t);
 }
 
 /* Off the straight path: faults, and handlers that do not end ---------------- */
@@ -291,13 +300,12 @@ static __noprobe void probe_hit_restart(struct pt_regs *regs __unused)
 	struct hit *h = &cpu->hits[cpu->levels - 1];
 
 	if (h->post) {
-		call_post(h);
+		call_post(cpu, h);
 		cpu->levels--;
 		return;
 	}
 	instruction_pointer_set(h->regs, h->site->addr);
-	call_pre(h);
-	displace(cpu, h);
+	hit_run(cpu, h);
 }
 
 /*

@@ -14,32 +14,13 @@
 #include <lib/string.h>
 #include "site.h"
 
-#define SITE_BUCKETS 4096 /* a power of two */
-
-static struct site *buckets[SITE_BUCKETS];
+struct site *site_buckets[1 << SITE_BUCKETS_LOG2];
 static struct rb_root by_addr; /* the same sites, for walks in order */
 static unsigned nr_sites;
 
 struct mutex probe_mutex = MUTEX(probe_mutex);
 
 static struct probe_set *set_alloc(unsigned n);
-
-/* Fibonacci hashing; instruction addresses differ in their low bits. */
-static __always_inline unsigned bucket_of(unsigned long addr)
-{
-	return (unsigned)(addr * 0x9e3779b97f4a7c15UL >> 52);
-}
-STATIC_ASSERT(SITE_BUCKETS == 1 << (64 - 52));
-
-__noprobe struct site *site_find(unsigned long addr)
-{
-	/* Pairs with the release in site_publish(). */
-	struct site *s = load_acquire(&buckets[bucket_of(addr)]);
-
-	while (s && s->addr != addr)
-		s = load_acquire(&s->next);
-	return s;
-}
 
 static enum probe_plan plan;
 
@@ -103,10 +84,10 @@ static bool below(const struct rb_node *a, const struct rb_node *b)
 
 void site_publish(struct site *s)
 {
-	struct site **head = &buckets[bucket_of(s->addr)];
+	struct site **head = site_bucket(s->addr);
 
 	s->next = *head;
-	/* Pairs with the acquire in site_find(). */
+	/* Pairs with the dependent reads of site_find(). */
 	store_release(head, s);
 	rb_add(&by_addr, &s->node, below);
 	nr_sites++;
@@ -114,7 +95,7 @@ void site_publish(struct site *s)
 
 void site_unlink(struct site *s)
 {
-	struct site **link = &buckets[bucket_of(s->addr)];
+	struct site **link = site_bucket(s->addr);
 
 	while (*link != s)
 		link = &(*link)->next;
@@ -201,9 +182,11 @@ void site_touch(struct site *s, struct site_change *c)
 static void set_publish(struct site *s, struct probe_set *set,
 			struct site_change *c)
 {
+	if (s->use_slot && set->n_post == 0)
+		set->run_at = s->slot + ARCH_STEP_SIZE;
 	s->set->retired = c->garbage;
 	c->garbage = s->set;
-	/* Pairs with the acquire in probe_hit_break(). */
+	/* Pairs with the dependent reads of a hit. */
 	store_release(&s->set, set);
 }
 

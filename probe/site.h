@@ -20,6 +20,7 @@ struct probe_set {
 	struct probe_set *retired; /* garbage list until quiescence */
 	unsigned n;		   /* all of them */
 	unsigned n_post;	   /* those with a post-handler */
+	unsigned long run_at; /* the relocated form, if that is all it takes */
 	struct kprobe *probes[];
 };
 
@@ -77,8 +78,29 @@ void session_leave(struct kprobe *p);
 void session_settle(struct kprobe *p);
 
 /* site.c */
-/* Lock-free; any context. NULL if @addr has no site. */
-struct site *site_find(unsigned long addr);
+#define SITE_BUCKETS_LOG2 12
+extern struct site *site_buckets[1 << SITE_BUCKETS_LOG2];
+
+/* Fibonacci hashing; text is less than 4 GiB. */
+static __always_inline struct site **site_bucket(unsigned long addr)
+{
+	return &site_buckets[(u32)addr * 0x9e3779b1u >>
+			     (32 - SITE_BUCKETS_LOG2)];
+}
+
+/*
+ * Lock-free; any context. NULL if @addr has no site. What is behind a pointer
+ * is read through it: that orders the reads, behind site_publish()'s release.
+ */
+static __always_inline struct site *site_find(unsigned long addr)
+{
+	struct site *s = READ_ONCE(*site_bucket(addr));
+
+	while (s && s->addr != addr)
+		s = READ_ONCE(s->next);
+	return s;
+}
+
 /* The following need probe_mutex. */
 int __must_check site_create(unsigned long addr, const struct insn *insn,
 			     struct site **site);

@@ -148,11 +148,6 @@ __noprobe bool arch_probe_step_end(const struct arch_step *step,
 	return true;
 }
 
-__noprobe bool arch_probe_traced(const struct pt_regs *regs)
-{
-	return regs->msr & MSR_SE;
-}
-
 __noprobe bool arch_probe_step_traced(const struct arch_step *step)
 {
 	return step->flags & MSR_SE;

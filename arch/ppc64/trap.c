@@ -56,7 +56,6 @@ void arch_trap_init(void)
 #define SRR1_FLOAT	0x100000
 #define SRR1_ILLEGAL	0x080000
 #define SRR1_PRIVILEGED 0x040000
-#define SRR1_TRAP	0x020000
 /* Bits of SRR1 that are never a copy of the MSR's (7.5). */
 #define SRR1_CAUSE 0x783f0000ul
 /* DSISR, and SRR1 after an instruction storage interrupt (7.5.3, 7.5.5). */

@@ -136,11 +136,6 @@ __noprobe bool arch_probe_step_end(const struct arch_step *step,
 	return true;
 }
 
-__noprobe bool arch_probe_traced(const struct pt_regs *regs)
-{
-	return regs->flags & X86_FLAGS_TF;
-}
-
 __noprobe bool arch_probe_step_traced(const struct arch_step *step)
 {
 	return step->flags & X86_FLAGS_TF;

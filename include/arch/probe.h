@@ -57,8 +57,6 @@ void arch_probe_step_begin(struct arch_step *step, const struct insn *insn,
 bool arch_probe_step_end(const struct arch_step *step, const struct insn *insn,
 			 struct pt_regs *regs, bool *again);
 
-/* Is the program that @regs are of being single-stepped? */
-bool arch_probe_traced(const struct pt_regs *regs);
 /* Was the program being single-stepped itself when @step began? */
 bool arch_probe_step_traced(const struct arch_step *step);
 

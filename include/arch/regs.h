@@ -47,6 +47,16 @@ unsigned long regs_get_kernel_argument(const struct pt_regs *regs, unsigned n);
 static inline bool regs_irqs_enabled(const struct pt_regs *regs);
 static inline void regs_irqs_set(struct pt_regs *regs, bool on);
 static inline bool user_mode(const struct pt_regs *regs);
+/* Is the program being single-stepped? */
+static inline bool regs_traced(const struct pt_regs *regs);
+
+/*
+ * The address of the breakpoint that @regs are from, or 0 if they are from
+ * anything else: the short answer for the hit path, which needs no more.
+ */
+static inline unsigned long regs_break_pc(const struct pt_regs *regs);
+/* Makes @regs those of just before that breakpoint. */
+static inline void regs_break_undo(struct pt_regs *regs);
 
 /*
  * Calls @fn with the register arguments of @regs, which were taken at a

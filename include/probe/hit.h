@@ -10,8 +10,10 @@
 
 struct pt_regs;
 
-/* A breakpoint: the site's handlers run, then its instruction is stepped. */
-bool probe_hit_break(struct pt_regs *regs, struct trap *t);
+/* A breakpoint at @pc: the site's handlers run, and its instruction does. */
+bool probe_hit_break(struct pt_regs *regs, unsigned long pc);
+/* No site's breakpoint: the one behind a copy that was stepped? */
+bool probe_hit_overran(struct pt_regs *regs, struct trap *t);
 /* A step trap: the end of the step that this CPU began last. */
 bool probe_hit_step(struct pt_regs *regs, struct trap *t);
 /*

@@ -24,6 +24,24 @@ static inline void instruction_pointer_set(struct pt_regs *regs,
 	regs->nip = pc;
 }
 
+/* Program interrupts: SRR1 says why (ISA 3.1 III 7.5.9). */
+#define SRR1_TRAP 0x020000ul
+
+static inline unsigned long regs_break_pc(const struct pt_regs *regs)
+{
+	return regs->trap == 0x700 && regs->msr & SRR1_TRAP ? regs->nip : 0;
+}
+
+static inline void regs_break_undo(struct pt_regs *regs)
+{
+	regs->msr &= ~SRR1_TRAP;
+}
+
+static inline bool regs_traced(const struct pt_regs *regs)
+{
+	return regs->msr & MSR_SE;
+}
+
 static inline unsigned long kernel_stack_pointer(const struct pt_regs *regs)
 {
 	return regs->gpr[1];

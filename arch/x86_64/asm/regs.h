@@ -24,6 +24,22 @@ static inline void instruction_pointer_set(struct pt_regs *regs,
 	regs->ip = pc;
 }
 
+/* int3 is one byte, and vector 3 */
+static inline unsigned long regs_break_pc(const struct pt_regs *regs)
+{
+	return regs->vector == 3 ? regs->ip - 1 : 0;
+}
+
+static inline void regs_break_undo(struct pt_regs *regs)
+{
+	regs->ip--;
+}
+
+static inline bool regs_traced(const struct pt_regs *regs)
+{
+	return regs->flags & X86_FLAGS_TF;
+}
+
 static inline unsigned long kernel_stack_pointer(const struct pt_regs *regs)
 {
 	return regs->sp;
