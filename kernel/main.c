@@ -111,6 +111,7 @@ void kernel_main(void)
 	need(frames_init(&boot_info), "memory");
 	need(vm_init(&boot_info), "address space");
 	heap_init();
+	need(probe_init(), "probes");
 	need(arch_irq_init(&boot_info), "interrupts");
 	need(arch_timer_init(&boot_info), "time");
 	sched_init();

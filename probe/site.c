@@ -20,7 +20,8 @@ static unsigned nr_sites;
 
 struct mutex probe_mutex = MUTEX(probe_mutex);
 
-static struct probe_set *set_alloc(unsigned n);
+/* Of a site that is being made. */
+static struct probe_set no_probes;
 
 static enum probe_plan plan;
 
@@ -63,11 +64,9 @@ int site_create(unsigned long addr, const struct insn *insn, struct site **site)
 		return err;
 	s->addr = addr;
 	s->insn = *insn;
-	s->set = set_alloc(0);
-	if (s->set) {
-		s->slot = slot_alloc(s);
-		err = s->slot ? fill_slot(s) : -ENOSPC;
-	}
+	s->set = &no_probes;
+	s->slot = slot_alloc(s);
+	err = s->slot ? fill_slot(s) : -ENOSPC;
 	if (err) {
 		site_free(s);
 		return err;
@@ -109,7 +108,8 @@ void site_free(struct site *s)
 {
 	if (s->slot)
 		slot_free(s->slot);
-	kfree(s->set);
+	if (s->set != &no_probes)
+		kfree(s->set);
 	kfree(s);
 }
 
@@ -184,8 +184,10 @@ static void set_publish(struct site *s, struct probe_set *set,
 {
 	if (s->use_slot && set->n_post == 0)
 		set->run_at = s->slot + ARCH_STEP_SIZE;
-	s->set->retired = c->garbage;
-	c->garbage = s->set;
+	if (s->set != &no_probes) {
+		s->set->retired = c->garbage;
+		c->garbage = s->set;
+	}
 	/* Pairs with the dependent reads of a hit. */
 	store_release(&s->set, set);
 }

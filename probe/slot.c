@@ -6,12 +6,16 @@
  * patch.c writes them through its alias. A free slot is full of breakpoints, so
  * that running one by mistake is a trap at an address that belongs to nobody.
  *
+ * The first page is there from boot on, so that a single probe costs no mapping;
+ * others come and go.
+ *
  * slot_site() is asked by traps in slots, in any context; everything else is
  * under probe_mutex. A page's entry stays until quiescence, like its slots.
  */
 #include <kernel/heap.h>
 #include <kernel/vm.h>
 #include <lib/bitmap.h>
+#include <lib/errno.h>
 #include <lib/list.h>
 #include "site.h"
 
@@ -93,6 +97,14 @@ static struct slot_page *page_add(void)
 	return page;
 }
 
+static struct slot_page *first;
+
+int probe_init(void)
+{
+	first = page_add();
+	return first ? 0 : -ENOMEM;
+}
+
 unsigned long slot_alloc(struct site *s)
 {
 	struct slot_page *page =
@@ -129,7 +141,7 @@ void slot_free(unsigned long slot)
 	bitmap_clear(page->map, i);
 	nr_used--;
 	list_del(&page->link);
-	if (--page->used == 0) {
+	if (--page->used == 0 && page != first) {
 		page_publish(page->code, NULL);
 		vm_free(page->code);
 		kfree(page);

@@ -64,6 +64,9 @@ struct kprobe {
 	struct kprobe *next_leaving; /* of a change under way */
 };
 
+/* Boot, once, after heap_init(). -ENOMEM. */
+int __must_check probe_init(void);
+
 /*
  * Arms @p. Threads only (waits for other CPUs). 0, or with nothing changed:
  * -EINVAL	neither or both of addr and symbol, no handler, not text

@@ -122,7 +122,7 @@ static void call_probed_function(struct cost *cost)
 	arch_irq_restore(flags);
 }
 
-static void probe_init(struct kprobe *p, unsigned long addr, bool post)
+static void probe_fill(struct kprobe *p, unsigned long addr, bool post)
 {
 	*p = (struct kprobe){ .addr = addr, .pre_handler = pre_handler };
 	if (post)
@@ -137,7 +137,7 @@ static int measure_hit(const struct row *row, struct cost *cost)
 	int err = symtab_lookup((unsigned long)probed_function, &sym);
 
 	for (unsigned i = 0; i < row->probes; i++)
-		probe_init(&probes[i], symbol_entry(&sym), row->post);
+		probe_fill(&probes[i], symbol_entry(&sym), row->post);
 	call_probed_function(&bare);
 	probe_plan_set(row->plan);
 	if (!err)
@@ -170,7 +170,7 @@ static int choose_addresses(unsigned n)
 		for (unsigned k = 0; k < 2 && i < n; k++, pc += insn.len) {
 			if (deny_check(pc, &insn, &why))
 				break;
-			probe_init(&probes[i++], pc, false);
+			probe_fill(&probes[i++], pc, false);
 		}
 	}
 	mutex_unlock(&probe_mutex);
