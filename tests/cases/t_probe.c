@@ -574,7 +574,7 @@ TEST(probe, without_memory_registering_fails_whole_and_removing_succeeds)
 		}
 		EXPECT_EQ(text_hash(), before);
 	}
-	EXPECT_GE(failures, 3);
+	EXPECT_GE(failures, 2); /* the site, its probes */
 	/* One of two on a site, taken out without memory for a new array. */
 	ASSERT_EQ(register_kprobe(&a), 0);
 	ASSERT_EQ(register_kprobe(&b), 0);
