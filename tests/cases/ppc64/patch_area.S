@@ -10,6 +10,6 @@ patch_area:
 	.rept PATCH_SITES
 	li	%r3, 0
 	blr
-	.skip PATCH_STRIDE - 8
+	.fill (PATCH_STRIDE - 8) / 4, 4, 0x7fe00008	/* trap */
 	.endr
 	.size patch_area, . - patch_area
