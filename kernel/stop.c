@@ -24,6 +24,7 @@
 #include <kernel/thread.h>
 #include <kernel/timer.h>
 #include <kernel/wait.h>
+#include <probe/watch.h>
 
 enum stop_state { STOP_IDLE, STOP_GATHER, STOP_RUN, STOP_RESUME, STOP_LEAVE };
 
@@ -91,6 +92,7 @@ static void advance(enum stop_state s)
 	/* Pairs with the release in ack(). */
 	while (load_acquire(&acks) < smp_online() - 1) {
 		cpu_relax();
+		probe_watch_poll(); /* a handler may be what hangs */
 		if (clock_ns() < report)
 			continue;
 		report_missing(s);

@@ -113,7 +113,7 @@ static const struct {
 	[TRAP_INTERRUPT]     = { "interrupt", { claim_interrupt } },
 	[TRAP_NMI]	     = { "NMI", { claim_nmi } },
 	[TRAP_DOUBLE_FAULT]  = { "double fault",
-				 { probe_hit_handler_fault } },
+				 { probe_hit_fault, probe_hit_handler_fault } },
 	[TRAP_MACHINE_CHECK] = { "machine check", { NULL } },
 	[TRAP_SYSCALL]	     = { "system call",
 				 { claim_extable, probe_hit_handler_fault } },

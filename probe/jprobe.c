@@ -30,16 +30,23 @@ static bool is_entry(unsigned long addr)
 
 int register_jprobe(struct jprobe *jp)
 {
+	unsigned flags = jp->kp.flags;
 	int err;
 
 	if (!jp->entry)
 		return -EINVAL;
 	jp->kp.pre_handler = jprobe_pre;
+	/* Not before it is known to see arguments. */
+	jp->kp.flags |= KPROBE_FLAG_DISABLED;
 	err = register_kprobe(&jp->kp);
 	if (err == 0 && !is_entry(jp->kp.addr)) {
 		unregister_kprobe(&jp->kp);
 		err = -EINVAL;
+	} else if (err == 0 && !(flags & KPROBE_FLAG_DISABLED)) {
+		err = enable_kprobe(&jp->kp);
 	}
+	if (err)
+		jp->kp.flags = flags;
 	return err;
 }
 

@@ -186,17 +186,22 @@ static int attach(struct kprobe *p, struct site_change *c)
 	    site_has_flagged(s, KPROBE_FLAG_CONTROL))
 		return refuse(-EBUSY, "%pS: a control probe is there already",
 			      (void *)addr);
-	kprobe_flags_clear(p, KPROBE_FLAG_QUARANTINED);
-	kprobe_flags_set(p, KPROBE_FLAG_PENDING);
-	p->nhit = p->nmissed = 0;
-	p->verdict = KPROBE_WELL;
 	if (p->post_handler && !s->can_step)
 		return refuse(-EOPNOTSUPP,
 			      "%pS: cannot be stepped, so no post-handler",
 			      (void *)addr);
+	kprobe_flags_clear(p, KPROBE_FLAG_QUARANTINED);
+	/* The engine had disabled it: registering is another chance. */
+	if (p->verdict != KPROBE_WELL)
+		kprobe_flags_clear(p, KPROBE_FLAG_DISABLED);
+	p->verdict = KPROBE_WELL;
+	p->nhit = p->nmissed = 0;
+	kprobe_flags_set(p, KPROBE_FLAG_PENDING);
 	err = site_add_probe(s, p, c);
-	if (err)
+	if (err) {
+		kprobe_flags_clear(p, KPROBE_FLAG_PENDING);
 		return refuse(err, "out of memory");
+	}
 	p->addr = addr;
 	session_join(p);
 	return 0;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Handlers that do not return. A handler runs with interrupts off, so its own
- * CPU cannot notice; the timer interrupts of two others do. Each looks at all
- * CPUs now and then; where the same call of a handler is still under way after
- * the budget, it sends an NMI, in which the handler is abandoned (probe/hit.c).
+ * CPU cannot notice; the timer interrupts of the others do, and so does a CPU
+ * that waits for the others with interrupts off (kernel/stop.c). Each looks at
+ * all CPUs now and then; where the same call of a handler is still under way
+ * after the budget, it sends an NMI, in which the handler is abandoned
+ * (probe/hit.c). Only when the handlers of all CPUs hang is nobody left to tell.
  *
  * A hit itself pays one increment for this: no clock is read there.
  */
@@ -28,10 +30,11 @@ struct watched {
 
 struct watcher {
 	struct timer timer;
+	u64 next; /* when to look again */
 	struct watched cpus[MAX_CPUS];
 };
 
-static struct watcher watchers[2];
+static DEFINE_PER_CPU(struct watcher, watchers);
 static struct mutex watch_mutex = MUTEX(watch_mutex);
 static u64 budget;
 
@@ -61,30 +64,39 @@ static void look_at(struct watched *w, struct cpu *cpu, u64 now)
 		/* Pairs with the acquire in probe_watch_nmi(). */
 		store_release(&per_cpu(overdue, cpu->id), turn);
 		smp_nmi_send(cpu);
+		w->since = now;
 	}
 }
 
-static void look(struct timer *t)
+void probe_watch_poll(void)
 {
-	struct watcher *w = container_of(t, struct watcher, timer);
-	u64 now = clock_ns();
+	struct watcher *w = &this_cpu_ref(watchers);
+	u64 now;
 
+	if (READ_ONCE(budget) == 0)
+		return;
+	now = clock_ns();
+	if (now < w->next)
+		return;
+	w->next = now + budget / LOOKS;
 	for_each_cpu(cpu) {
 		if (cpu != this_cpu() && READ_ONCE(cpu->online))
 			look_at(&w->cpus[cpu->id], cpu, now);
 	}
 }
 
-/* On every CPU: the first two watch, or stop watching. */
+static void look(struct timer *t __unused)
+{
+	probe_watch_poll();
+}
+
 static void watch_here(void *arg __unused)
 {
-	unsigned id = smp_processor_id();
+	struct timer *t = &this_cpu_ref(watchers).timer;
 
-	if (id >= ARRAY_SIZE(watchers) || budget == 0)
-		return;
-	timer_init(&watchers[id].timer, look, NULL);
-	timer_start(&watchers[id].timer, clock_ns() + budget / LOOKS,
-		    budget / LOOKS);
+	this_cpu_ref(watchers).next = 0;
+	timer_init(t, look, NULL);
+	timer_start(t, clock_ns() + budget / LOOKS, budget / LOOKS);
 }
 
 int probe_budget_set(u64 ns)
@@ -92,10 +104,13 @@ int probe_budget_set(u64 ns)
 	if (ns != 0 && smp_online() < 2)
 		return -ENODEV;
 	mutex_lock(&watch_mutex);
-	for (unsigned i = 0; i < ARRAY_SIZE(watchers) && budget != 0; i++)
-		timer_stop(&watchers[i].timer);
-	budget = ns;
-	smp_call_all(watch_here, NULL);
+	for_each_cpu(cpu) {
+		if (budget != 0)
+			timer_stop(&per_cpu(watchers, cpu->id).timer);
+	}
+	WRITE_ONCE(budget, ns);
+	if (ns != 0)
+		smp_call_all(watch_here, NULL);
 	mutex_unlock(&watch_mutex);
 	return 0;
 }

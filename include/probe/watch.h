@@ -16,6 +16,12 @@ struct pt_regs;
 int __must_check probe_budget_set(u64 ns);
 u64 probe_budget(void);
 
+/*
+ * Looks at the other CPUs if it is time to. Interrupts off: timers call it, and
+ * loops that wait for other CPUs.
+ */
+void probe_watch_poll(void);
+
 /* trap(): an NMI. True if it was for a handler of this CPU. No-probe. */
 bool probe_watch_nmi(struct pt_regs *regs);
 

@@ -6,6 +6,7 @@
 #include <arch/cpu.h>
 #include <kernel/percpu.h>
 #include <kernel/smp.h>
+#include <kernel/stop.h>
 #include <kernel/symtab.h>
 #include <kernel/thread.h>
 #include <kernel/timer.h>
@@ -327,4 +328,69 @@ TEST(isolate, faulting_handlers_on_all_cpus_leave_exact_counts)
 	for (unsigned i = 0; i < 3; i++)
 		EXPECT_EQ(bad[i].verdict, KPROBE_FAULTED);
 	EXPECT_EQ(unregister_kprobes(all, 4), 0);
+}
+
+static void call_once(void *arg)
+{
+	unsigned long *wrong = arg;
+
+	if (isolate_target(4, 2) != 42)
+		__atomic_fetch_add(wrong, 1, __ATOMIC_RELAXED);
+}
+
+TEST(isolate, endless_handlers_on_all_cpus_but_one_are_all_abandoned)
+{
+	struct kprobe bad = { .symbol_name = "isolate_target",
+			      .pre_handler = loop_pre };
+	struct thread *threads[MAX_CPUS];
+	unsigned long wrong = 0;
+	u64 budget = probe_budget();
+
+	if (cpu_count < 2)
+		SKIP("needs a second CPU that notices");
+	ASSERT_EQ(thread_set_affinity(current, BIT(cpu_count - 1)), 0);
+	ASSERT_EQ(probe_budget_set(20 * NSEC_PER_MSEC), 0);
+	ASSERT_EQ(register_kprobe(&bad), 0);
+	for (unsigned i = 0; i + 1 < cpu_count; i++) {
+		threads[i] = thread_create_on("once", BIT(i), call_once,
+					      &wrong);
+		ASSERT_TRUE(threads[i]);
+	}
+	for (unsigned i = 0; i + 1 < cpu_count; i++)
+		thread_join(threads[i]);
+	EXPECT_EQ(wrong, 0);
+	EXPECT_EQ(bad.verdict, KPROBE_OVERDUE);
+	EXPECT_EQ(unregister_kprobe(&bad), 0);
+	ASSERT_EQ(probe_budget_set(budget), 0);
+	ASSERT_EQ(thread_set_affinity(current, ~0u), 0);
+}
+
+static int stop_nothing(void *arg __unused)
+{
+	return 7;
+}
+
+TEST(isolate, an_endless_handler_does_not_keep_the_machine_from_stopping)
+{
+	struct kprobe bad = { .symbol_name = "isolate_target",
+			      .pre_handler = loop_pre };
+	struct thread *thread;
+	unsigned long wrong = 0;
+	u64 budget = probe_budget();
+
+	if (cpu_count < 2)
+		SKIP("needs a second CPU that notices");
+	ASSERT_EQ(thread_set_affinity(current, BIT(0)), 0);
+	ASSERT_EQ(probe_budget_set(20 * NSEC_PER_MSEC), 0);
+	ASSERT_EQ(register_kprobe(&bad), 0);
+	thread = thread_create_on("once", BIT(1), call_once, &wrong);
+	ASSERT_TRUE(thread);
+	while (READ_ONCE(bad.nhit) == 0)
+		thread_yield();
+	EXPECT_EQ(stop_machine(stop_nothing, NULL), 7);
+	thread_join(thread);
+	EXPECT_EQ(bad.verdict, KPROBE_OVERDUE);
+	EXPECT_EQ(unregister_kprobe(&bad), 0);
+	ASSERT_EQ(probe_budget_set(budget), 0);
+	ASSERT_EQ(thread_set_affinity(current, ~0u), 0);
 }
