@@ -69,9 +69,15 @@ static bool claim_interrupt(struct pt_regs *regs, struct trap *t)
 
 static __noprobe bool claim_nmi(struct pt_regs *regs, struct trap *t __unused)
 {
+	unsigned levels;
+	bool mine;
+
 	panic_nmi(regs);
-	return probe_watch_nmi(regs) | smp_nmi_handle(regs) ||
-	       smp_nmi_was_sent();
+	mine = probe_watch_nmi(regs);
+	levels = probe_hit_nmi_enter();
+	mine |= smp_nmi_handle(regs);
+	probe_hit_nmi_exit(levels);
+	return mine || smp_nmi_was_sent();
 }
 
 #define CLAIMS_MAX 5 /* the last one is NULL */

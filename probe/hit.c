@@ -28,11 +28,13 @@
  * only after quiesce_cpus(), which waits for this CPU's interrupts to be on.
  * Nothing here takes a lock or allocates. Everything is no-probe.
  */
+#include <arch/cpu.h>
 #include <arch/probe.h>
 #include <arch/regs.h>
 #include <kernel/panic.h>
 #include <kernel/percpu.h>
 #include <kernel/symtab.h>
+#include <kernel/thread.h>
 #include <lib/printf.h>
 #include <probe/hit.h>
 #include "site.h"
@@ -51,12 +53,14 @@ struct hit {
 	bool stepping;		/* false while the level is free */
 	bool post;		/* the step has ended */
 	bool faulting;		/* a fault handler is being asked */
+	unsigned preempt_count; /* of the probed code */
 	struct arch_step step;
 };
 
 struct hit_cpu {
 	unsigned levels;
-	u64 turns; /* handlers called so far: probe/watch.c looks at it */
+	unsigned floor; /* levels that an NMI interrupted: not its to blame */
+	u64 turns;	/* handlers called so far: probe/watch.c looks at it */
 	struct hit hits[HIT_LEVELS];
 };
 static DEFINE_PER_CPU(struct hit_cpu, hit_cpus);
@@ -99,6 +103,7 @@ static __always_inline void turn_begin(struct hit_cpu *cpu, struct hit *h,
 				       struct kprobe *p)
 {
 	cpu->turns++;
+	barrier(); /* an NMI for the turn before must not find @p */
 	h->running = p;
 	barrier();
 }
@@ -178,6 +183,7 @@ __noprobe bool probe_hit_break(struct pt_regs *regs, unsigned long pc)
 	/* Pairs with the release in site.c's set_publish(). */
 	h->set = READ_ONCE(s->set);
 	h->regs = regs;
+	h->preempt_count = current->preempt_count;
 	h->next = 0;
 	h->wanted = 0;
 	h->nested = false;
@@ -286,7 +292,7 @@ __noprobe bool probe_hit_fault(struct pt_regs *regs, struct trap *t)
 /* The innermost hit of @cpu that is calling a handler, or NULL. */
 static __noprobe struct hit *running_hit(struct hit_cpu *cpu)
 {
-	for (unsigned n = cpu->levels; n > 0; n--) {
+	for (unsigned n = cpu->levels; n > cpu->floor; n--) {
 		if (cpu->hits[n - 1].running)
 			return &cpu->hits[n - 1];
 	}
@@ -331,6 +337,7 @@ static __noprobe void abandon(struct hit_cpu *cpu, struct hit *h,
 	h->running = NULL;
 	h->stepping = false;
 	h->faulting = false;
+	current->preempt_count = h->preempt_count;
 	arch_trap_restart(regs, h->regs, probe_hit_restart);
 }
 
@@ -384,7 +391,22 @@ __noprobe bool probe_hit_overdue(struct pt_regs *regs, u64 turn)
 /* No-probe: stepped, it would see its own hit. */
 __noprobe bool probe_hit_in_handler(void)
 {
-	return this_cpu_ref(hit_cpus).levels > 0;
+	/* Handlers have interrupts off; who has them on may migrate meanwhile. */
+	return arch_irqs_disabled() && this_cpu_ref(hit_cpus).levels > 0;
+}
+
+__noprobe unsigned probe_hit_nmi_enter(void)
+{
+	struct hit_cpu *cpu = &this_cpu_ref(hit_cpus);
+	unsigned before = cpu->floor;
+
+	cpu->floor = cpu->levels;
+	return before;
+}
+
+__noprobe void probe_hit_nmi_exit(unsigned before)
+{
+	this_cpu_ref(hit_cpus).floor = before;
 }
 
 const char *probe_hit_describe(void)

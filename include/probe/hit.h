@@ -35,6 +35,13 @@ u64 probe_hit_turn(unsigned cpu_id);
 /* In an NMI: abandons the handler if this CPU is still in call @turn. */
 bool probe_hit_overdue(struct pt_regs *regs, u64 turn);
 
+/*
+ * Around what an NMI runs: a fault there is not the fault of a handler that the
+ * NMI interrupted. Enter returns what exit needs. No-probe.
+ */
+unsigned probe_hit_nmi_enter(void);
+void probe_hit_nmi_exit(unsigned before);
+
 /* For reports: "\n  in handler of probe ...", or "". */
 const char *probe_hit_describe(void);
 

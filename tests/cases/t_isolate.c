@@ -394,3 +394,17 @@ TEST(isolate, an_endless_handler_does_not_keep_the_machine_from_stopping)
 	ASSERT_EQ(probe_budget_set(budget), 0);
 	ASSERT_EQ(thread_set_affinity(current, ~0u), 0);
 }
+
+static int preempt_pre(struct kprobe *p __unused, struct pt_regs *regs __unused)
+{
+	preempt_disable();
+	return *(volatile int *)bad_address;
+}
+
+TEST(isolate, what_a_handler_did_to_preemption_goes_with_it)
+{
+	struct kprobe bad = { .pre_handler = preempt_pre };
+
+	check(&bad, KPROBE_FAULTED);
+	EXPECT_EQ(current->preempt_count, 0);
+}
