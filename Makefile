@@ -182,7 +182,7 @@ pytest = $(PYTHON) -m pytest -q -p no:cacheprovider
 
 .PHONY: run debug iso qemu-test boot-test icount-test gdb-test \
 	runner-test check test bench coverage
-run: $(B)/kernel.elf ## boot to the monitor; CMD='a; b' runs that and leaves
+run: $(B)/kernel.elf ## boot to the monitor; CMD='a; b' [SMP BOOT CPU CMDLINE]
 	$(Q)tools/run $(run_args) --cmd "$$CMD"
 
 debug: $(B)/kernel.elf ## boot stopped, under gdb
@@ -191,8 +191,9 @@ debug: $(B)/kernel.elf ## boot stopped, under gdb
 iso: $(B)/kernel.elf ## CD image for GRUB, BIOS and UEFI, in build/ARCH; CMDLINE=
 	$(Q)tools/run $(run_args) --iso $(B)/sonde.iso
 
-qemu-test: all ## self-tests on both machines, 1 and 4 CPUs; TEST=GLOB
-	$(Q)tests/qemu/run.py $(if $(TEST),--test '$(TEST)')
+qemu-test: all ## self-tests on both machines, 1 and 4 CPUs [TEST=GLOB SMP=N]
+	$(Q)tests/qemu/run.py $(if $(filter command,$(origin SMP)),--smp $(SMP)) $\
+		$(if $(TEST),--test '$(TEST)')
 
 icount-test: all ## deterministic machines: two runs must print the same
 	$(Q)tests/qemu/run.py --icount $(if $(TEST),--test '$(TEST)')
@@ -217,7 +218,7 @@ bench coverage:
 check: all ## format, symmetry, spelling, static analysis, docs
 	$(Q)tools/check
 
-test: ## everything above, one summary at the end
+test: ## check, and all goals ending in -test, fuzz; one summary at the end
 	$(Q)tests/all
 
 -include tests/host/host.mk tests/host/decode/decode.mk
@@ -230,3 +231,6 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */  \1\t/p' Makefile tests/host/*.mk \
 		tests/host/*/*.mk 2>/dev/null | expand -t 16
 	@echo 'With ARCH=x86_64 (default) or ppc64, ENDIAN=little, DEBUG=0, V=1.'
+	@echo 'run, debug: SMP=N CPUs (4), CPU=MODEL of QEMU, CMDLINE="kernel words",'
+	@echo '  BOOT=pvh|bios|uefi, on ppc64 vof|slof; run: CMD="a; b" runs and leaves.'
+	@echo 'Tests: TEST=GLOB of suite.name; qemu-test: SMP=N instead of 1 and 4.'
