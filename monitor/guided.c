@@ -106,6 +106,23 @@ static void print_hit(u64 armed)
 	}
 }
 
+static bool is_there(struct kprobe *p, void *arg)
+{
+	unsigned long *addr = arg;
+
+	if (p->addr != *addr)
+		return true;
+	*addr = 0;
+	return false;
+}
+
+/* Has somebody a probe at @addr already? */
+static bool probed(unsigned long addr)
+{
+	kprobe_for_each(is_there, &addr);
+	return !addr;
+}
+
 static void trace(void)
 {
 	struct kprobe probe = {
@@ -127,7 +144,9 @@ static void trace(void)
 		" a probe:\n",
 		expected->name, expected->id, symbol_entry(&sym));
 	print_text("before", symbol_entry(&sym));
-	monitor_print("\n");
+	monitor_print("%s\n", probed(symbol_entry(&sym))
+				      ? "   another probe is on it already"
+				      : "");
 
 	armed = clock_ns();
 	error = register_kprobe(&probe);
@@ -169,9 +188,9 @@ void guided_trace(void)
 	WRITE_ONCE(beat_stop, true);
 	thread_join(t);
 	expected = NULL;
-	monitor_print("Your turn: 'probe add schedule', 'probe list', 'probe"
-		      " del all'.\n'sym thread*' finds names, 'help' lists"
-		      " all commands.\n");
+	monitor_print("Your turn: 'probe add thread_sleep', 'sleep 100',"
+		      " 'probe list', 'probe del all'.\n'sym thread*' finds"
+		      " names, 'help' lists all commands.\n");
 }
 
 static int cmd_guide(const struct monitor_call *call __unused)

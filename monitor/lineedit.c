@@ -271,7 +271,8 @@ static void complete(struct lineedit *e)
 		list_all(e, &c, before);
 	} else {
 		if (!insert(e, c.common + c.word_len, (unsigned)more) ||
-		    (c.count == 1 && e->pos == e->len && !insert(e, " ", 1)))
+		    (c.count == 1 && e->pos == e->len &&
+		     !strchr(c.common, '=') && !insert(e, " ", 1)))
 			bell(e);
 		draw(e);
 	}

@@ -79,6 +79,8 @@ void budget_start(void);
 
 /* hits.c ------------------------------------------------------------------- */
 
+#define HITS_SHOWN_PER_SECOND 10 /* of one probe */
+
 /* Rings and the thread that prints; 0 or -ENOMEM. Opened once per probe. */
 int __must_check hits_open(void);
 void hits_close(void);

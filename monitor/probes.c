@@ -14,8 +14,6 @@
 #include <lib/text.h>
 #include <probe/session.h>
 
-#define SHOWN_PER_SECOND 10
-
 static struct mutex probes_mutex = MUTEX(probes_mutex);
 static LIST_HEAD(probes);
 
@@ -124,7 +122,7 @@ static int cmd_probe_add(const struct monitor_call *call)
 		return monitor_fail(-ENOMEM, "no memory for a probe");
 	p->id = next_id();
 	p->kp.pre_handler = hit_record;
-	p->budget = SHOWN_PER_SECOND;
+	p->budget = HITS_SHOWN_PER_SECOND;
 	error = probe_parse(p, call);
 	if (error)
 		goto out_free;
@@ -358,7 +356,7 @@ void probes_refill(void)
 	list_for_each_entry(p, &probes, link) {
 		u64 n = __atomic_exchange_n(&p->not_shown, 0, __ATOMIC_RELAXED);
 
-		__atomic_store_n(&p->budget, SHOWN_PER_SECOND,
+		__atomic_store_n(&p->budget, HITS_SHOWN_PER_SECOND,
 				 __ATOMIC_RELAXED);
 		if (n && probes_named++ < NAMED_MAX)
 			monitor_print("probe %d: %llu hits not shown\n", p->id,

@@ -136,6 +136,9 @@ static bool command_is_near(const char *name, const char *typed)
 	size_t len = strlen(typed);
 	unsigned limit = len <= 4 ? 1 : 2;
 
+	if (!strcmp(typed, "exit") || !strcmp(typed, "quit"))
+		return !strcmp(name, "poweroff");
+
 	return !strncmp(name, typed, len) ||
 	       edit_distance(name, typed) <= limit;
 }
@@ -257,10 +260,13 @@ static void help_line(const struct monitor_command *c)
 
 static int cmd_help(const struct monitor_call *call)
 {
-	const char *about = call->argc ? call->argv[0] : "";
+	char about[MONITOR_LINE_MAX];
 	const struct monitor_command *c;
 	bool any = false;
 
+	snprintf(about, sizeof(about), "%s%s%s",
+		 call->argc ? call->argv[0] : "", call->argc > 1 ? " " : "",
+		 call->argc > 1 ? call->argv[1] : "");
 	for_each_command(c) {
 		if (strncmp(c->name, about, strlen(about)))
 			continue;
@@ -272,11 +278,14 @@ static int cmd_help(const struct monitor_call *call)
 	if (!call->argc)
 		monitor_print(
 			"Several commands on a line: 'a; b'. Tab completes"
-			" names, Up recalls lines.\n");
+			" names, Up recalls lines.\nAll hits are counted;"
+			" at most %d of a probe are shown in a second, and"
+			" none of the\nthread that shows them.\n",
+			HITS_SHOWN_PER_SECOND);
 	return 0;
 }
-MONITOR_COMMAND("help", "[COMMAND]", "list commands, or those that begin so",
-		cmd_help);
+MONITOR_COMMAND("help", "[COMMAND] [WORD]",
+		"list commands, or those that begin so", cmd_help);
 
 /* The loop ----------------------------------------------------------------- */
 

@@ -45,6 +45,24 @@ static void offer_symbols(lineedit_offer offer, void *ctx)
 		offer(ctx, sym.name);
 }
 
+/* "full" and "kind=" of "SYM [full] [kind=KIND] [BYTES]". */
+static void offer_options(const char *args, lineedit_offer offer, void *ctx)
+{
+	char word[LINEEDIT_MAX + 1];
+
+	while ((args = strchr(args, '['))) {
+		size_t n = 0;
+
+		args++;
+		while (args[n] >= 'a' && args[n] <= 'z')
+			n++;
+		n += args[n] == '=';
+		strscpy(word, args, n + 1);
+		if (n)
+			offer(ctx, word);
+	}
+}
+
 static void offer_words(void *arg __unused, const char *line,
 			lineedit_offer offer, void *ctx)
 {
@@ -68,7 +86,11 @@ static void offer_words(void *arg __unused, const char *line,
 	if (argc < 2)
 		offer_commands(argc ? argv[0] : NULL, offer, ctx);
 	command = command_find(argv, (unsigned)argc, &name_words);
-	if (command && strstr(command->args, "SYM"))
+	if (!command)
+		return;
+	if ((unsigned)argc > name_words)
+		offer_options(command->args, offer, ctx);
+	else if (strstr(command->args, "SYM"))
 		offer_symbols(offer, ctx);
 }
 

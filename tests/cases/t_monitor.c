@@ -83,6 +83,8 @@ TEST(monitor, an_empty_line_is_no_error)
 TEST(monitor, an_unknown_command_is_refused_with_the_nearest_ones)
 {
 	expect("uptme", -ENOENT, "did you mean: uptime");
+	expect("quit", -ENOENT, "did you mean: poweroff");
+	expect("probe remove 1", -ENOENT, "probe add, probe del, probe list");
 	expect("hlep", -ENOENT, "no command 'hlep'");
 	expect("probe lst", -ENOENT, "probe list");
 	expect("probe", -ENOENT, "probe add, probe del, probe list");
@@ -127,6 +129,8 @@ TEST(monitor, help_lists_commands_in_alphabetic_order)
 {
 	expect("help", 0, "probe del");
 	expect("help probe", 0, "probe list");
+	expect("help probe add", 0, "probe add SYM");
+	expect("help probe nothing", -ENOENT, "'probe nothing'");
 	expect("help nothing", -ENOENT, "no command 'nothing'");
 	if (!capture_begin())
 		return;
