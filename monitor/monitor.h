@@ -29,6 +29,11 @@ int command_split(const char *text, char *words, size_t size, char **argv);
 
 /* The next line that somebody types; NULL: no more. Valid until the next. */
 const char *terminal_read_line(void);
+/*
+ * Waits so long, or until somebody types ^C: true then. What else is typed
+ * meanwhile is kept for the next line.
+ */
+bool terminal_wait(u64 ns);
 /* Around other output: takes the line being typed off the screen, and back. */
 void terminal_interrupt_begin(void);
 void terminal_interrupt_end(void);

@@ -244,6 +244,8 @@ int monitor_run(const char *commands)
 		hits_show(); /* what it caused, before the next one speaks */
 		if (error && !first)
 			first = error;
+		if (error == -EINTR)
+			break; /* ^C means the whole line */
 	}
 	return first;
 }

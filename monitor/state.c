@@ -189,20 +189,26 @@ static int cmd_uptime(const struct monitor_call *call __unused)
 MONITOR_COMMAND("uptime", "", "time since boot", cmd_uptime);
 
 #define SLEEP_MAX_MS 3600000
+#define SLEEP_DEAF   (200 * NSEC_PER_MSEC)
 
 static int cmd_sleep(const struct monitor_call *call)
 {
-	u64 ms;
+	u64 ms, ns;
 
 	if (parse_u64(call->argv[0], 0, &ms, NULL) || ms > SLEEP_MAX_MS)
 		return monitor_usage(call,
 				     "'%s' is no number of milliseconds up to"
 				     " %d",
 				     call->argv[0], SLEEP_MAX_MS);
-	thread_sleep(ms * NSEC_PER_MSEC);
+	/* People like to probe thread_sleep(); so short a wait needs no ^C. */
+	ns = ms * NSEC_PER_MSEC;
+	thread_sleep(min(ns, SLEEP_DEAF));
+	if (ns > SLEEP_DEAF && terminal_wait(ns - SLEEP_DEAF))
+		return monitor_fail(-EINTR, "interrupted");
 	return 0;
 }
-MONITOR_COMMAND("sleep", "MS", "wait so many milliseconds", cmd_sleep);
+MONITOR_COMMAND("sleep", "MS", "wait so many milliseconds, or for Ctrl-C",
+		cmd_sleep);
 
 /* test, panic -------------------------------------------------------------- */
 

@@ -10,11 +10,14 @@
 #include "lineedit.h"
 #include <kernel/console.h>
 #include <kernel/symtab.h>
+#include <kernel/thread.h>
 #include <kernel/timer.h>
 #include <kernel/wait.h>
 #include <lib/errno.h>
 #include <lib/string.h>
 #include <lib/text.h>
+
+#define CTRL_C 3
 
 /* Completion --------------------------------------------------------------- */
 
@@ -123,6 +126,43 @@ void terminal_interrupt_end(void)
 	mutex_unlock(&editor_mutex);
 }
 
+/* What was typed while a command ran. One thread reads and runs: no lock. */
+static struct {
+	char bytes[256];
+	unsigned n, taken;
+} ahead;
+
+static int next_byte(void)
+{
+	if (ahead.taken < ahead.n)
+		return (unsigned char)ahead.bytes[ahead.taken++];
+	ahead.n = ahead.taken = 0;
+	return console_getc(NSEC_PER_SEC);
+}
+
+bool terminal_wait(u64 ns)
+{
+	u64 end = clock_ns() + ns, now;
+
+	while ((now = clock_ns()) < end) {
+		int c;
+
+		if (ahead.n == sizeof(ahead.bytes)) {
+			thread_sleep(end -
+				     now); /* the console keeps the rest */
+			return false;
+		}
+		c = console_getc(end - now);
+		if (c == CTRL_C) {
+			ahead.n = ahead.taken = 0; /* typed before it */
+			return true;
+		}
+		if (c >= 0)
+			ahead.bytes[ahead.n++] = (char)c;
+	}
+	return false;
+}
+
 static enum lineedit_event read_line(void)
 {
 	enum lineedit_event event = LINEEDIT_MORE;
@@ -132,7 +172,7 @@ static enum lineedit_event read_line(void)
 	editing = true;
 	mutex_unlock(&editor_mutex);
 	while (event == LINEEDIT_MORE) {
-		int c = console_getc(NSEC_PER_SEC);
+		int c = next_byte();
 
 		if (c < 0)
 			continue;

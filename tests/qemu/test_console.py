@@ -174,6 +174,20 @@ def test_tab_behind_the_symbol_offers_what_may_follow(terminal):
     terminal.expect_exact('full  session=  kind=')
 
 
+def test_ctrl_c_interrupts_sleep_and_the_rest_of_the_line(terminal):
+    terminal.send('sleep 3600000; uptime\r')
+    time.sleep(1)
+    terminal.sendcontrol('c')
+    terminal.expect_exact('error: interrupted')
+    assert terminal.expect_exact([PROMPT, ' seconds']) == 0
+
+
+def test_what_is_typed_during_sleep_is_the_next_line(machine):
+    code, out = batch(machine, typed=b'sleep 1500\nuptime\n')
+    assert code == 0, out
+    assert re.search(r'^\d+\.\d{3} seconds', out, re.M), out
+
+
 def test_ctrl_c_drops_the_line_and_not_the_machine(terminal):
     terminal.send('panic')
     terminal.sendcontrol('c')
