@@ -32,7 +32,7 @@
  * time: each look lets an emulator run other CPUs, and costs next to none under
  * icount.
  */
-#define NMI_PATIENCE 100000
+#define NMI_PATIENCE 1000000
 
 STATIC_ASSERT(offsetof(struct cpu, boot_stack_top) == CPU_BOOT_STACK);
 
