@@ -153,7 +153,7 @@ class Probes(gdb.Command):
 
     def sites(self):
         """The hash table is large and nearly empty: read it at once."""
-        buckets = variable('buckets')
+        buckets = variable('site_buckets')
         memory = gdb.selected_inferior().read_memory(
             int(buckets.address), buckets.type.sizeof).tobytes()
         width = buckets.type.target().sizeof
