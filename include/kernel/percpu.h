@@ -42,8 +42,6 @@ struct cpu {
 	u64 boot_stack_top;   /* stack of the idle thread */
 	bool online;	      /* reached the scheduler */
 	unsigned ipi_pending; /* enum ipi bits, atomic */
-	unsigned nmi_depth;   /* inside an NMI handler */
-	unsigned trap_depth;  /* nesting of trap(), for reports */
 	u64 traps[16];	      /* by enum trap_kind */
 } __aligned(256);
 

@@ -138,7 +138,7 @@ class Cpus(gdb.Command):
                        f'{int(c["thread"]["id"])}'
             online = 'online' if c['online'] else 'offline'
             print(f'cpu{int(c["id"])}  hw {int(c["hw_id"])}  {online}  '
-                  f'runs {name}  trap depth {int(c["trap_depth"])}')
+                  f'runs {name}')
             counts = [(f.name.replace('TRAP_', '').lower().replace('_', ' '),
                        int(c['traps'][f.enumval])) for f in kinds
                       if f.name != 'TRAP_KIND_COUNT']
