@@ -37,7 +37,7 @@ all: | setup ## build the kernels of both machines
 
 # One list for both machines: neither builds while the other's file is missing.
 arch_c := boot trap cpu smp irq timer mmu console poweroff text emit insn \
-	reloc emulate probe
+	reloc emulate probe jump
 arch_S := boot vectors context uaccess
 
 boot_c        := bootinfo
@@ -123,7 +123,7 @@ $(insn_table): arch/$(ARCH)/insn.map tools/insn-gen $(wildcard \
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)tools/insn-gen $< >$@
-$(patsubst %,$(B)/arch/$(ARCH)/%.c.o,insn reloc emulate probe): $(insn_table)
+$(patsubst %,$(B)/arch/$(ARCH)/%.c.o,insn reloc emulate probe jump): $(insn_table)
 
 # Encodings of every line of the map, for tests.
 insn_corpus := $(insn_table:%_table.h=%_corpus.h)

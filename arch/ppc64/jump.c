@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+/*
+ * b over an instruction: one word for another, so there is one form, and every
+ * target within 32 MiB can be had. Of a prefixed instruction the suffix stays,
+ * and is not run.
+ */
+#include <arch/insn.h>
+#include <arch/jump.h>
+
+#define WORD_B	0x48000000u /* b: LI in bits 6-29 (ISA 3.1 I 2.4) */
+#define LI_MASK 0x03fffffcu
+#define REACH	(32UL << 20)
+
+bool arch_jump_form(const struct insn *insn, u32 mine __unused,
+		    const u8 *text __unused, unsigned n, struct jump_form *form)
+{
+	*form = (struct jump_form){ .base = insn->pc - REACH, .free = LI_MASK };
+	return n == 0;
+}
+
+unsigned arch_jump_spell(const struct insn *insn,
+			 const struct jump_form *form __unused, u64 target,
+			 u8 *buf)
+{
+	insn_word_put(buf, WORD_B | ((u32)(target - insn->pc) & LI_MASK));
+	return ARCH_JUMP_SIZE;
+}

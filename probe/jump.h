@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the engine: which jump can stand in the place of an instruction.
+ *
+ *		text				window		near area
+ *	own	[e9 dddddddd xx]---------------------------------> detour
+ *	pun	[e9 dd][next instruction]------> stub: jmp ------> detour
+ *	branch	[ b target ]-------------------------------------> detour
+ *	region	[e9 dddddddd] over whole instructions -----------> detour
+ *
+ * A jump changes bytes [addr, addr + len) and consists of [addr, addr + reach).
+ * The first @own of them are the displaced instructions'. Those behind are
+ * somebody else's: whoever changes them takes this jump out first.
+ *
+ * All under probe_mutex.
+ */
+#ifndef SONDE_PROBE_JUMP_H
+#define SONDE_PROBE_JUMP_H
+
+#include <arch/insn.h>
+#include <arch/jump.h>
+
+struct jump {
+	unsigned long addr;
+	unsigned long target; /* the detour, or a stub that leads there */
+	u8 strategy;	      /* enum jump_strategy */
+	u8 own;		      /* displaced: more than one insn in a region */
+	u8 len;		      /* to patch */
+	u8 reach;
+	u8 bytes[ARCH_JUMP_TEXT]; /* @reach of them */
+};
+
+/*
+ * Finds a jump from @insn to @detour and reserves what it needs. @text: the
+ * ARCH_JUMP_TEXT bytes from insn->pc on as they will stand while the jump does.
+ * @wish: the only strategy that may be taken, or JUMP_NONE.
+ * -ENOSPC with *why: it has to stay on its breakpoint.
+ *
+ * A region (j->own > insn->len) may be written only when nobody is at a
+ * boundary inside of it, or can get there: first hits of the site's breakpoint
+ * have to continue in the detour's displaced instructions, not behind the first
+ * of them; then quiesce_tasks_in() for (addr, addr + own) and the site's slot.
+ * From then on until the jump is out again the same goes for its breakpoint.
+ */
+int __must_check jump_plan(struct jump *j, const struct insn *insn,
+			   unsigned long detour, const u8 *text,
+			   enum jump_strategy wish, const char **why);
+/* Gives it back. The text is restored, and nobody is in a stub any more. */
+void jump_drop(struct jump *j);
+
+/* "own", "pun", ..., "none". */
+const char *jump_strategy_name(enum jump_strategy s);
+
+/* Is @pc in a stub? Any context. */
+bool window_contains(unsigned long pc);
+
+#endif
