@@ -11,11 +11,13 @@
  *   direct map of RAM		0xffff888000000000	0xc000000000000000
  *   vmap area (stacks)		0xffffc90000000000	0xc008000000000000
  *   per-CPU alias pages	0xfffffe0000000000	0xc00a000000000000
- *   near area (slots)		0xffffffffa0000000	0xc000000000800000
+ *   near area (slots)		0xffffffff7c000000	0xc000000000800000
+ *   window (stubs of jumps)	0xffffffff00000000	none
  *
  * <asm/mmu.h> also defines VMAP_BASE, NEAR_BASE and NEAR_SIZE, all multiples of
  * 2 MiB, for vmap.c to hand out: between the near area and the image branches
- * and pc-relative operands reach both ways.
+ * and pc-relative operands reach both ways. [WINDOW_BASE, WINDOW_END) without the
+ * near area and the image, which may lie in it, is for probe/window.c.
  */
 #ifndef SONDE_ARCH_MMU_H
 #define SONDE_ARCH_MMU_H

@@ -14,6 +14,8 @@
  */
 #define NEAR_BASE	      (DIRECT_BASE + (8UL << 20))
 #define NEAR_SIZE	      (8UL << 20)
+#define WINDOW_BASE	      NEAR_BASE /* there is none */
+#define WINDOW_END	      NEAR_BASE
 
 #define ARCH_FLUSH_BROADCASTS 1 /* tlbie */
 
