@@ -29,8 +29,6 @@
 #define NEAR_PAGES (NEAR_SIZE >> PAGE_SHIFT)
 /* What one table of leaves covers on either machine. */
 #define TABLE_SPAN (2UL << 20)
-/* Pages that are unmapped, flushed and freed together. */
-#define UNMAP_BATCH 32
 
 enum page_state { PAGE_FREE, PAGE_GUARD, PAGE_FIRST, PAGE_NEXT };
 
@@ -179,10 +177,10 @@ static int map_page(unsigned long va, phys_t pa, unsigned prot)
 	return err;
 }
 
-/* Unmaps @n pages and frees their frames; @n at most UNMAP_BATCH. */
+/* Unmaps @n pages and frees their frames; @n at most VM_UNMAP_BATCH. */
 static void unmap_batch(unsigned long va, size_t n)
 {
-	phys_t pa[UNMAP_BATCH];
+	phys_t pa[VM_UNMAP_BATCH];
 	unsigned long flags;
 
 	flags = spin_lock_irqsave(&vmap_lock);
@@ -206,7 +204,7 @@ static void unmap_batch(unsigned long va, size_t n)
 static void unmap_pages(unsigned long va, size_t n)
 {
 	while (n) {
-		size_t batch = min(n, (size_t)UNMAP_BATCH);
+		size_t batch = min(n, (size_t)VM_UNMAP_BATCH);
 
 		unmap_batch(va, batch);
 		va += batch << PAGE_SHIFT;
@@ -300,6 +298,57 @@ int vm_protect(void *p, size_t pages, unsigned prot)
 	if (!err)
 		flush_all(va, pages << PAGE_SHIFT);
 	return err;
+}
+
+/* Single pages --------------------------------------------------------------*/
+
+int vm_page_map(unsigned long va, phys_t pa, unsigned prot)
+{
+	return vm_prot_is_allowed(prot) ? map_page(va, pa, prot) : -EINVAL;
+}
+
+void vm_page_move(unsigned long va, phys_t pa)
+{
+	unsigned long flags = spin_lock_irqsave(&vmap_lock);
+
+	arch_mmu_move(&kernel_pt, va, pa);
+	spin_unlock_irqrestore(&vmap_lock, flags);
+	flush_all(va, PAGE_SIZE);
+}
+
+struct pages_flush {
+	const unsigned long *va;
+	size_t n;
+};
+
+static void flush_list(void *arg)
+{
+	const struct pages_flush *list = arg;
+
+	for (size_t i = 0; i < list->n; i++)
+		arch_mmu_flush_local(list->va[i], PAGE_SIZE);
+}
+
+void vm_pages_unmap(const unsigned long *va, size_t n)
+{
+	struct pages_flush list = { va, n };
+	phys_t tables[VM_UNMAP_BATCH];
+	unsigned long flags;
+
+	ASSERT(n <= VM_UNMAP_BATCH);
+	flags = spin_lock_irqsave(&vmap_lock);
+	for (size_t i = 0; i < n; i++)
+		arch_mmu_unmap(&kernel_pt, va[i], PAGE_SIZE);
+	for (size_t i = 0; i < n; i++)
+		tables[i] = arch_mmu_table_take(&kernel_pt, va[i]);
+	pages_used -= n;
+	spin_unlock_irqrestore(&vmap_lock, flags);
+	smp_mb();
+	smp_call_all(flush_list, &list);
+	for (size_t i = 0; i < n; i++) {
+		if (tables[i])
+			frame_free(tables[i], 0);
+	}
 }
 
 volatile void *vm_map_device(phys_t pa, size_t size)

@@ -19,13 +19,15 @@
 
 #include <arch/insn.h>
 #include <arch/jump.h>
+#include "window.h"
 
+/* Not to be copied while planned. */
 struct jump {
 	unsigned long addr;
-	unsigned long target; /* the detour, or a stub that leads there */
-	u8 strategy;	      /* enum jump_strategy */
-	u8 own;		      /* displaced: more than one insn in a region */
-	u8 len;		      /* to patch */
+	struct stub stub; /* where it leads, if not to the detour itself */
+	u8 strategy;	  /* enum jump_strategy */
+	u8 own;		  /* displaced: more than one insn in a region */
+	u8 len;		  /* to patch */
 	u8 reach;
 	u8 bytes[ARCH_JUMP_TEXT]; /* @reach of them */
 };
@@ -45,13 +47,14 @@ struct jump {
 int __must_check jump_plan(struct jump *j, const struct insn *insn,
 			   unsigned long detour, const u8 *text,
 			   enum jump_strategy wish, const char **why);
-/* Gives it back. The text is restored, and nobody is in a stub any more. */
+/*
+ * Gives back what it needed. The text is restored, and nobody is in the stub any
+ * more: quiesce_tasks_in() with window_contains(). Then, when there are no more
+ * to drop, window_trim().
+ */
 void jump_drop(struct jump *j);
 
 /* "own", "pun", ..., "none". */
 const char *jump_strategy_name(enum jump_strategy s);
-
-/* Is @pc in a stub? Any context. */
-bool window_contains(unsigned long pc);
 
 #endif

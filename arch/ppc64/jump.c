@@ -9,19 +9,18 @@
 
 #define WORD_B	0x48000000u /* b: LI in bits 6-29 (ISA 3.1 I 2.4) */
 #define LI_MASK 0x03fffffcu
-#define REACH	(32UL << 20)
 
-bool arch_jump_form(const struct insn *insn, u32 mine __unused,
-		    const u8 *text __unused, unsigned n, struct jump_form *form)
+bool arch_jump_form(u64 pc, unsigned len __unused, const u8 *text __unused,
+		    unsigned n, struct jump_form *form)
 {
-	*form = (struct jump_form){ .base = insn->pc - REACH, .free = LI_MASK };
+	*form = (struct jump_form){ .first = pc - ARCH_JUMP_REACH,
+				    .last = pc + ARCH_JUMP_REACH };
 	return n == 0;
 }
 
-unsigned arch_jump_spell(const struct insn *insn,
-			 const struct jump_form *form __unused, u64 target,
-			 u8 *buf)
+unsigned arch_jump_spell(u64 pc, const struct jump_form *form __unused,
+			 u64 target, u8 *buf)
 {
-	insn_word_put(buf, WORD_B | ((u32)(target - insn->pc) & LI_MASK));
+	insn_word_put(buf, WORD_B | ((u32)(target - pc) & LI_MASK));
 	return ARCH_JUMP_SIZE;
 }

@@ -318,6 +318,30 @@ int arch_mmu_protect(struct page_table *pt, unsigned long va, size_t size,
 	return 0;
 }
 
+void arch_mmu_move(struct page_table *pt, unsigned long va, phys_t pa)
+{
+	int level;
+	u64 *e = leaf_at(pt, va, &level);
+
+	entry_store(e, (entry_load(e) & ~PTE_ADDRESS) | pa);
+}
+
+phys_t arch_mmu_table_take(struct page_table *pt, unsigned long va)
+{
+	int found;
+	u64 *e = walk_to(pt, va, 1, false, &found);
+	u64 v = e ? entry_load(e) : 0;
+
+	if (!(v & PTE_VALID) || (v & PTE_LEAF))
+		return 0;
+	for (unsigned i = 0; i < 1 << TABLE_BITS; i++) {
+		if (entry_load(entry_table(v) + i) & PTE_VALID)
+			return 0;
+	}
+	entry_store(e, 0);
+	return v & PTE_TABLE;
+}
+
 int arch_mmu_lookup(struct page_table *pt, unsigned long va, phys_t *pa,
 		    unsigned *prot, size_t *size)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Four-level page tables (SDM 3A 4.5). A table is reached through the direct
- * map, which stands from the start (boot.S), and is never freed.
+ * map, which stands from the start (boot.S); arch_mmu_table_take() apart, it is
+ * never freed.
  *
  * 2 MiB leaves are used in the direct map only, so that everything with a
  * protection of its own can change it page by page.
@@ -202,6 +203,31 @@ int arch_mmu_protect(struct page_table *pt, unsigned long va, size_t size,
 		WRITE_ONCE(*slot, (*slot & PTE_PA) | leaf);
 	}
 	return 0;
+}
+
+void arch_mmu_move(struct page_table *pt, unsigned long va, phys_t pa)
+{
+	unsigned level = 0;
+	u64 *slot = find_slot(pt, va, &level);
+
+	WRITE_ONCE(*slot, (*slot & ~PTE_PA) | pa);
+}
+
+/* INVLPG of any address drops what was cached of upper levels (SDM 3A 4.10.4). */
+phys_t arch_mmu_table_take(struct page_table *pt, unsigned long va)
+{
+	unsigned level = 1;
+	u64 *slot = find_slot(pt, va, &level), pte = *slot;
+	const u64 *leaves = phys_to_virt(pte & PTE_PA);
+
+	if (level != 1 || !(pte & PTE_PRESENT) || is_leaf(pte, level))
+		return 0;
+	for (unsigned i = 0; i < TABLE_SLOTS; i++) {
+		if (leaves[i] & PTE_PRESENT)
+			return 0;
+	}
+	WRITE_ONCE(*slot, 0);
+	return pte & PTE_PA;
 }
 
 __noprobe int arch_mmu_lookup(struct page_table *pt, unsigned long va,

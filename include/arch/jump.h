@@ -3,10 +3,10 @@
  * Jumps that stand in the place of instructions. Contract of arch/<A>/jump.c.
  * Pure; any context.
  *
- * A jump takes ARCH_JUMP_SIZE bytes. An instruction that has as many gives up
- * only its own: the direct strategy. Where a shorter one is to become a jump, the
- * rest of the jump is the bytes that follow, as they stand. They say where it
- * leads, so a form (below) is the set of targets that can be had.
+ * Where an instruction is shorter than a jump, the rest of the jump is the bytes
+ * that follow, as they stand. They have a say in where it leads, so what can be
+ * had is a range of targets; and there may be several forms of jump, in each of
+ * which other bytes have that say.
  */
 #ifndef SONDE_ARCH_JUMP_H
 #define SONDE_ARCH_JUMP_H
@@ -22,38 +22,35 @@ enum jump_strategy {
 	JUMP_STRATEGIES
 };
 
-struct insn;
-
 /*
- * <asm/jump.h>: ARCH_JUMP_SIZE (5 / 4), ARCH_JUMP_DIRECT (JUMP_OWN /
- * JUMP_BRANCH), ARCH_JUMP_TEXT: bytes from the instruction on that its forms
- * look at, ARCH_JUMP_PUNS: instructions can be shorter than a jump (1 / 0).
+ * <asm/jump.h>:
+ * ARCH_JUMP_SIZE	bytes of the shortest jump: 5 / 4
+ * ARCH_JUMP_TEXT	bytes from the instruction on that its forms look at
+ * ARCH_JUMP_REACH	a jump leads this far either way
+ * ARCH_JUMP_DIRECT	what one of only own bytes is called: OWN / BRANCH
+ * ARCH_JUMP_PUNS	are there instructions shorter than a jump? 1 / 0
  */
 #include <asm/jump.h>
 
-/*
- * A way to write a jump over an instruction: its target is @base plus any
- * number that has only bits of @free.
- */
 struct jump_form {
-	u64 base;
-	u32 free;
-	u8 head; /* bytes in front of the displacement */
+	u64 first, last; /* targets, both included */
+	u8 head;	 /* bytes in front of the displacement */
 };
 
 /*
- * Form number @n of a jump at @insn, of which only the bytes that @mine has set
- * (bit 0: the first) may change: @text (ARCH_JUMP_TEXT bytes, the first at
- * insn->pc) is what stands there and will stand behind it. false: no more.
+ * Form number @n of a jump at @pc that may change only @len bytes. @text
+ * (ARCH_JUMP_TEXT bytes) is what will stand at @pc; the first @len are not looked
+ * at. False: there are only @n. Form 0 of @len >= ARCH_JUMP_SIZE reaches all.
  */
-bool arch_jump_form(const struct insn *insn, u32 mine, const u8 *text,
-		    unsigned n, struct jump_form *form);
+bool arch_jump_form(u64 pc, unsigned len, const u8 *text, unsigned n,
+		    struct jump_form *form);
 
 /*
- * Writes to @buf the bytes of a jump of this form to @target, and returns their
- * number. For every bit of @mine that is 0, the byte is that of @text.
+ * Writes to @buf the bytes of the jump at @pc to @target, a target of @form, and
+ * returns how many: at most ARCH_JUMP_TEXT. Those behind the form's @len are the
+ * same as in @text.
  */
-unsigned arch_jump_spell(const struct insn *insn, const struct jump_form *form,
-			 u64 target, u8 *buf);
+unsigned arch_jump_spell(u64 pc, const struct jump_form *form, u64 target,
+			 u8 *buf);
 
 #endif

@@ -67,6 +67,16 @@ void arch_mmu_unmap(struct page_table *pt, unsigned long va, size_t size);
 int __must_check arch_mmu_protect(struct page_table *pt, unsigned long va,
 				  size_t size, unsigned prot);
 /*
+ * Points the 4 KiB page at @va, which is mapped, at another frame by one store;
+ * the caller flushes.
+ */
+void arch_mmu_move(struct page_table *pt, unsigned long va, phys_t pa);
+/*
+ * Takes out the table of 4 KiB leaves that covers @va if none of them is
+ * present. Returns its frame, to be freed after a flush on all CPUs, or 0.
+ */
+phys_t arch_mmu_table_take(struct page_table *pt, unsigned long va);
+/*
  * What is at @va: 0 and *pa (of @va itself, inside a large leaf too), *prot,
  * *size (leaf size); -ENOENT. Lock-free.
  */

@@ -40,6 +40,19 @@ size_t vm_pages_used(void);
 /* Changes protection of whole pages inside a vm_alloc()ed area, all CPUs. */
 int __must_check vm_protect(void *p, size_t pages, unsigned prot);
 
+/*
+ * Single pages outside of all areas, where the caller wants them: the window of
+ * probe/window.c. Frames are the caller's. vm_page_map() may fail for want of
+ * memory; vm_page_move() keeps the protection; both stay what they are until
+ * vm_pages_unmap(), which also frees tables that map nothing any more. The last
+ * two wait for other CPUs to flush.
+ */
+int __must_check vm_page_map(unsigned long va, phys_t pa, unsigned prot);
+void vm_page_move(unsigned long va, phys_t pa);
+/* At most VM_UNMAP_BATCH. */
+#define VM_UNMAP_BATCH 32
+void vm_pages_unmap(const unsigned long *va, size_t n);
+
 /* Device registers: uncached mapping at a fresh address. NULL on failure. */
 volatile void *vm_map_device(phys_t pa, size_t size);
 

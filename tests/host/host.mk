@@ -23,6 +23,8 @@ HOST_CFLAGS := -std=gnu11 -O1 -g -D__SONDE_HOST__ -D_GNU_SOURCE -Iinclude \
 # These define names that libc has too.
 $(host_O)/lib/string.o $(host_O)/lib/printf.o: \
 	HOST_CFLAGS += -include tests/host/rename.h
+# Looks at one machine's jumps.
+$(host_O)/tests/host/t_window.o: HOST_CFLAGS += -Iarch/x86_64
 # Would take the place of the sanitizer's own handlers.
 $(host_O)/lib/ubsan.o: HOST_CFLAGS += -fno-sanitize=all \
 	'-DUBSAN_HANDLER(name)=sonde_ubsan_\#\#name'

@@ -8,6 +8,7 @@
 #include <kernel/vm.h>
 #include <probe/session.h>
 #include <probe/site.h>
+#include <probe/window.h>
 #include <tests/test.h>
 
 void test_puts(const char *line)
@@ -25,4 +26,6 @@ void test_leak_snapshot(struct test_leaks *leaks)
 	test_leaks_add(leaks, "sessions", session_count());
 	test_leaks_add(leaks, "sites", site_count());
 	test_leaks_add(leaks, "slots", slot_count());
+	test_leaks_add(leaks, "stubs", window_stub_count());
+	test_leaks_add(leaks, "window pages", window_page_count());
 }

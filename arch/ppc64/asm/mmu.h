@@ -14,8 +14,8 @@
  */
 #define NEAR_BASE	      (DIRECT_BASE + (8UL << 20))
 #define NEAR_SIZE	      (8UL << 20)
-#define WINDOW_BASE	      NEAR_BASE /* there is none */
-#define WINDOW_END	      NEAR_BASE
+#define WINDOW_BASE	      NEAR_BASE /* there is no window */
+#define WINDOW_END	      0UL
 
 #define ARCH_FLUSH_BROADCASTS 1 /* tlbie */
 
