@@ -6,6 +6,7 @@
  */
 #include <kernel/percpu.h>
 #include <kernel/thread.h>
+#include <probe/hit.h>
 
 STATIC_ASSERT(offsetof(struct cpu, self) == CPU_SELF);
 STATIC_ASSERT(offsetof(struct cpu, thread) == CPU_CURRENT);
@@ -13,6 +14,11 @@ STATIC_ASSERT(offsetof(struct cpu, scratch) == CPU_SCRATCH);
 STATIC_ASSERT(offsetof(struct cpu, trap_sp) == CPU_TRAP_SP);
 STATIC_ASSERT(offsetof(struct cpu, nmi_sp) == CPU_NMI_SP);
 STATIC_ASSERT(offsetof(struct cpu, mce_sp) == CPU_MCE_SP);
+STATIC_ASSERT(offsetof(struct cpu, boot_stack_top) == CPU_BOOT_STACK);
+STATIC_ASSERT(offsetof(struct cpu, toc) == CPU_TOC);
+STATIC_ASSERT(offsetof(struct cpu, hits) == CPU_HITS);
+STATIC_ASSERT(offsetof(struct cpu, hit_turns) == CPU_HIT_TURNS);
+STATIC_ASSERT(offsetof(struct cpu, hit_levels) == CPU_HIT_LEVELS);
 
 struct cpu cpus[MAX_CPUS];
 unsigned cpu_count = 1;
@@ -34,6 +40,7 @@ void percpu_init_boot(void)
 		cpu->thread = sched_idle_thread(i);
 		cpu->trap_sp = (unsigned long)stacks->trap + TRAP_STACK_SIZE;
 		cpu->nmi_sp = (unsigned long)stacks->nmi + TRAP_STACK_SIZE;
+		cpu->hits = probe_hit_levels(i);
 		cpu->mce_sp = (unsigned long)stacks->mce + TRAP_STACK_SIZE;
 	}
 }

@@ -2,9 +2,10 @@
 /*
  * Whose is it? One table for both machines: per kind of trap the claimants in
  * order. The first that says "mine" ends the search; if none does, the trap is
- * fatal. vectors.S calls trap() for everything, with interrupts off.
+ * fatal. vectors.S calls trap() for everything, with interrupts off; but
+ * breakpoints go to probe_hit_break() first, since that is all most of them need.
  *
- *	breakpoint	a probe (before the table); text being patched; as a fault
+ *	breakpoint	the end of a step; text being patched; as a fault
  *	step		the end of a probe's step; as a fault
  *	any fault	a probe's copy of the instruction (then it looks like the
  *			original's fault, and the search goes on); the
@@ -69,14 +70,13 @@ static bool claim_interrupt(struct pt_regs *regs, struct trap *t)
 
 static __noprobe bool claim_nmi(struct pt_regs *regs, struct trap *t __unused)
 {
-	unsigned levels;
-	bool mine;
+	bool mine, before;
 
 	panic_nmi(regs);
 	mine = probe_watch_nmi(regs);
-	levels = probe_hit_nmi_enter();
+	before = probe_hit_nmi_enter();
 	mine |= smp_nmi_handle(regs);
-	probe_hit_nmi_exit(levels);
+	probe_hit_nmi_exit(before);
 	return mine || smp_nmi_was_sent();
 }
 
@@ -154,8 +154,7 @@ static __noreturn void fatal(const struct pt_regs *regs, const struct trap *t)
 		probe_hit_describe());
 }
 
-/* All but hits: what it is, who claims it. */
-static __noprobe void trap_claimed(struct pt_regs *regs)
+__noprobe void trap(struct pt_regs *regs)
 {
 	struct trap t;
 	const claim_fn *claim;
@@ -169,18 +168,4 @@ static __noprobe void trap_claimed(struct pt_regs *regs)
 		fatal(regs, &t);
 	if (t.kind == TRAP_INTERRUPT)
 		sched_irq_exit(regs);
-}
-
-/*
- * A probe's breakpoint is asked for first and before anything else is known, for
- * that is all that most hits need: docs/bench.md.
- */
-__noprobe void trap(struct pt_regs *regs)
-{
-	unsigned long pc = regs_break_pc(regs);
-
-	if (likely(pc) && likely(probe_hit_break(regs, pc)))
-		this_cpu()->traps[TRAP_BREAKPOINT]++;
-	else
-		trap_claimed(regs);
 }

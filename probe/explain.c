@@ -27,7 +27,7 @@ static __printf(2, 3) void say(struct text *t, const char *fmt, ...)
 
 static void say_plan(struct text *t, const struct site *s)
 {
-	bool post = s->set->n_post > 0;
+	bool post = s->set->post;
 
 	if (s->use_slot && !post)
 		say(t, "plan: slot: one trap; a relocated copy runs at 0x%lx\n",
@@ -54,6 +54,12 @@ static const char *state_of(const struct kprobe *p)
 	if (flags & KPROBE_FLAG_QUARANTINED)
 		return "in quarantine";
 	return flags & KPROBE_FLAG_DISABLED ? "disabled" : "enabled";
+}
+
+static bool count_one(struct kprobe *p __unused, void *arg)
+{
+	++*(unsigned *)arg;
+	return true;
 }
 
 static bool say_probe(struct kprobe *p, void *arg)
@@ -94,6 +100,7 @@ int probe_explain(unsigned long addr, char *buf, size_t size)
 {
 	struct text t = { .buf = buf, .size = size };
 	const struct site *s;
+	unsigned n = 0;
 	int err = 0;
 
 	buf[0] = '\0';
@@ -101,8 +108,9 @@ int probe_explain(unsigned long addr, char *buf, size_t size)
 	s = site_find(addr);
 	if (s) {
 		say_plan(&t, s);
-		say(&t, "armed: %s; %u probe%s\n", s->armed ? "break" : "no",
-		    s->set->n, s->set->n == 1 ? "" : "s");
+		site_each_probe(s, count_one, &n);
+		say(&t, "armed: %s; %u probe%s\n", s->armed ? "break" : "no", n,
+		    n == 1 ? "" : "s");
 		site_each_probe(s, say_probe, &t);
 	} else {
 		err = explain_free(&t, addr);

@@ -3,9 +3,9 @@
  * The public calls: find the address, check, build, publish, arm; and back.
  *
  * Registration of a batch is a transaction. attach() makes each probe part of
- * its site, marked pending so that nobody calls it; if one is refused, those
- * before it are detached again and nothing has changed. Then the marks go and
- * the text of all new sites is patched at once.
+ * its site, but hits go by sets, and those do not change; if one is refused, those
+ * before it are detached again and nothing has changed. Then all new sets are
+ * published, and the text of all new sites is patched at once.
  *
  *	order to arm:	set published, then breakpoint in text
  *	order to leave:	breakpoint out of text (all CPUs synchronised), set
@@ -156,7 +156,7 @@ void probe_detach(struct kprobe *p, struct site_change *c)
 {
 	site_remove_probe(site_of(p), p, c);
 	session_leave(p);
-	p->next_leaving = c->leaving;
+	p->next = c->leaving;
 	c->leaving = p;
 	if (p->symbol_name)
 		p->addr = 0;
@@ -196,14 +196,10 @@ static int attach(struct kprobe *p, struct site_change *c)
 		kprobe_flags_clear(p, KPROBE_FLAG_DISABLED);
 	p->verdict = KPROBE_WELL;
 	p->nhit = p->nmissed = 0;
-	kprobe_flags_set(p, KPROBE_FLAG_PENDING);
-	err = site_add_probe(s, p, c);
-	if (err) {
-		kprobe_flags_clear(p, KPROBE_FLAG_PENDING);
-		return refuse(err, "out of memory");
-	}
 	p->addr = addr;
+	kprobe_start(p);
 	session_join(p);
+	site_add_probe(s, p, c);
 	return 0;
 }
 
@@ -260,19 +256,24 @@ static void arm(const struct site_change *c)
 static void leave(struct kprobe *p)
 {
 	session_settle(p);
-	kprobe_flags_clear(p, KPROBE_FLAG_PENDING | KPROBE_FLAG_QUARANTINED);
+	kprobe_flags_clear(p, KPROBE_FLAG_QUARANTINED);
 }
 
-/* Arms, then frees what the change left over, once nobody can be using it. */
+/*
+ * Has hits see the change, arms, then frees what the change left over, once
+ * nobody can be using it.
+ */
 void probe_finish(struct site_change *c)
 {
 	struct site *unused = NULL, *s, *next;
 
+	for (s = c->sites; s; s = s->next_changed)
+		site_commit(s, c);
 	arm(c);
 	for (s = c->sites; s; s = next) {
 		next = s->next_changed;
 		s->changed = false;
-		if (site_is_used(s))
+		if (s->probes)
 			continue;
 		site_unlink(s);
 		s->next_changed = unused;
@@ -281,7 +282,7 @@ void probe_finish(struct site_change *c)
 	if (c->garbage || c->leaving || unused)
 		quiesce_cpus(); /* handlers */
 	probe_sets_free(c->garbage);
-	for (struct kprobe *p = c->leaving; p; p = p->next_leaving)
+	for (struct kprobe *p = c->leaving; p; p = p->next)
 		leave(p);
 	if (unused)
 		quiesce_tasks_in(slot_is_leaving);
@@ -293,6 +294,24 @@ void probe_finish(struct site_change *c)
 
 /* The public calls ------------------------------------------------------------ */
 
+/* All of @ps, or an error, and *done of them are to be detached again. */
+static int attach_all(struct kprobe **ps, unsigned n, unsigned *done,
+		      struct site_change *c)
+{
+	int err;
+
+	for (*done = 0; *done < n; ++*done) {
+		err = attach(ps[*done], c);
+		if (err)
+			return err;
+	}
+	for (struct site *s = c->sites; s; s = s->next_changed) {
+		if (site_prepare(s) < 0)
+			return refuse(-ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
 int register_kprobes(struct kprobe **ps, unsigned n)
 {
 	struct site_change c = { NULL };
@@ -302,16 +321,9 @@ int register_kprobes(struct kprobe **ps, unsigned n)
 	if (err)
 		return err;
 	mutex_lock(&probe_mutex);
-	for (done = 0; done < n && err == 0; done++)
-		err = attach(ps[done], &c);
-	if (err) {
-		done--; /* the refused one */
-		while (done-- > 0)
-			probe_detach(ps[done], &c);
-	} else {
-		for (unsigned i = 0; i < n; i++)
-			kprobe_flags_clear(ps[i], KPROBE_FLAG_PENDING);
-	}
+	err = attach_all(ps, n, &done, &c);
+	while (err && done > 0)
+		probe_detach(ps[--done], &c);
 	probe_finish(&c);
 	mutex_unlock(&probe_mutex);
 	return err;
@@ -359,12 +371,16 @@ static int change_enabled(struct kprobe *p, bool enable)
 	if (!s) {
 		err = refuse(-EINVAL, "this probe is not registered");
 	} else if (!enable) {
-		kprobe_flags_set(p, KPROBE_FLAG_DISABLED);
+		kprobe_stop(p, KPROBE_FLAG_DISABLED);
 	} else if (READ_ONCE(p->flags) & KPROBE_FLAG_QUARANTINED) {
 		err = refuse(-EPERM, "its session is in quarantine");
 	} else {
 		WRITE_ONCE(p->verdict, KPROBE_WELL);
 		kprobe_flags_clear(p, KPROBE_FLAG_DISABLED);
+		kprobe_start(p);
+		err = site_prepare(s);
+		if (err)
+			kprobe_stop(p, KPROBE_FLAG_DISABLED);
 	}
 	if (!err) {
 		site_touch(s, &c);

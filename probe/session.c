@@ -50,7 +50,7 @@ static struct probe_session kernel_session = {
 /* What a probe that is alone at its address costs, allocator's share aside. */
 #define PROBE_BYTES                                       \
 	(sizeof(struct site) + sizeof(struct probe_set) + \
-	 sizeof(struct kprobe *) + ARCH_SLOT_SIZE)
+	 2 * sizeof(struct kprobe *) + ARCH_SLOT_SIZE)
 
 static __always_inline struct probe_session *owner(const struct kprobe *p)
 {
@@ -166,7 +166,7 @@ void session_join(struct kprobe *p)
 	/* Pairs with the fence in stop_all(): one of us sees the other. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (READ_ONCE(s->quarantined))
-		kprobe_flags_set(p, KPROBE_FLAG_QUARANTINED);
+		kprobe_stop(p, KPROBE_FLAG_QUARANTINED);
 }
 
 /* A handler was abandoned ---------------------------------------------------- */
@@ -180,8 +180,8 @@ static __noprobe void stop_all(struct probe_session *s)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	link = load_acquire(&s->probes.next);
 	while (link != &s->probes) {
-		kprobe_flags_set(list_entry(link, struct kprobe, owned),
-				 KPROBE_FLAG_QUARANTINED);
+		kprobe_stop(list_entry(link, struct kprobe, owned),
+			    KPROBE_FLAG_QUARANTINED);
 		link = load_acquire(&link->next);
 	}
 }
@@ -209,11 +209,15 @@ int session_release(struct probe_session *s)
 		WRITE_ONCE(s->quarantined, false);
 		list_for_each_entry(p, &s->probes, owned) {
 			kprobe_flags_clear(p, KPROBE_FLAG_QUARANTINED);
+			kprobe_start(p);
 			site_touch(site_find(p->addr), &c);
 		}
+		for (struct site *site = c.sites; site && !err;
+		     site = site->next_changed)
+			err = site_prepare(site);
 		/* Stopped again meanwhile? Part of that was just undone. */
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		if (READ_ONCE(s->quarantined))
+		if (err || READ_ONCE(s->quarantined))
 			stop_all(s);
 		probe_finish(&c);
 	} else {

@@ -20,8 +20,8 @@ static unsigned nr_sites;
 
 struct mutex probe_mutex = MUTEX(probe_mutex);
 
-/* Of a site that is being made. */
-static struct probe_set no_probes;
+/* Where nobody is to be called. */
+static struct probe_set no_probes = { .probes = { NULL } };
 
 static enum probe_plan plan;
 
@@ -147,27 +147,8 @@ size_t site_read_original(unsigned long addr, void *buf, size_t n)
 
 /* Probe sets ------------------------------------------------------------------ */
 
-/* Stands where a probe was taken out without memory for a new array. */
+/* Stands where a probe was taken out without memory for a new set. */
 static struct kprobe gone = { .flags = KPROBE_FLAG_DISABLED };
-
-static struct probe_set *set_alloc(unsigned n)
-{
-	return kzalloc(sizeof(struct probe_set) + n * sizeof(struct kprobe *));
-}
-
-/* Appends those of @from that are still there, except @without. */
-static void set_append(struct probe_set *set, const struct probe_set *from,
-		       const struct kprobe *without)
-{
-	for (unsigned i = 0; i < from->n; i++) {
-		struct kprobe *p = from->probes[i];
-
-		if (p == without || p == &gone)
-			continue;
-		set->probes[set->n++] = p;
-		set->n_post += p->post_handler != NULL;
-	}
-}
 
 void site_touch(struct site *s, struct site_change *c)
 {
@@ -179,57 +160,102 @@ void site_touch(struct site *s, struct site_change *c)
 	c->n++;
 }
 
-static void set_publish(struct site *s, struct probe_set *set,
-			struct site_change *c)
+/* What is prepared already was for other probes. */
+static void set_discard(struct site *s)
 {
-	if (s->use_slot && set->n_post == 0)
-		set->run_at = s->slot + ARCH_STEP_SIZE;
-	if (s->set != &no_probes) {
-		s->set->retired = c->garbage;
-		c->garbage = s->set;
-	}
-	/* Pairs with the dependent reads of a hit. */
-	store_release(&s->set, set);
+	kfree(s->coming);
+	s->coming = NULL;
 }
 
-int site_add_probe(struct site *s, struct kprobe *p, struct site_change *c)
+void site_add_probe(struct site *s, struct kprobe *p, struct site_change *c)
 {
-	struct probe_set *set = set_alloc(s->set->n + 1);
+	struct kprobe **link = &s->probes;
 
+	while (*link)
+		link = &(*link)->next;
+	*link = p;
+	p->next = NULL;
+	set_discard(s);
 	site_touch(s, c);
+}
+
+void site_remove_probe(struct site *s, struct kprobe *p, struct site_change *c)
+{
+	struct kprobe **link = &s->probes;
+
+	while (*link != p)
+		link = &(*link)->next;
+	*link = p->next;
+	set_discard(s);
+	site_touch(s, c);
+}
+
+static unsigned count_enabled(const struct site *s)
+{
+	unsigned n = 0;
+
+	for (const struct kprobe *p = s->probes; p; p = p->next)
+		n += kprobe_is_enabled(p);
+	return n;
+}
+
+int site_prepare(struct site *s)
+{
+	unsigned room = count_enabled(s), n = 0;
+	struct probe_set *set;
+
+	set_discard(s);
+	set = kzalloc(sizeof(*set) + (room + 1) * sizeof(set->probes[0]));
 	if (!set)
 		return -ENOMEM;
-	set_append(set, s->set, NULL);
-	set->probes[set->n++] = p;
-	set->n_post += p->post_handler != NULL;
-	set_publish(s, set, c);
+	for (struct kprobe *p = s->probes; p; p = p->next) {
+		/* Hits may have disabled one since it was counted. */
+		if (n == room || !kprobe_is_enabled(p))
+			continue;
+		set->probes[n++] = p;
+		set->post |= p->post_handler != NULL;
+	}
+	if (s->use_slot && !set->post)
+		set->run_at = s->slot + ARCH_STEP_SIZE;
+	s->coming = set;
 	return 0;
 }
 
-void site_remove_probe(struct site *s, const struct kprobe *p,
-		       struct site_change *c)
+/* Without memory: from now on nothing is called that should not be. */
+static void set_strike(struct site *s)
 {
-	struct probe_set *set = set_alloc(s->set->n);
-
-	site_touch(s, c);
-	if (set) {
-		set_append(set, s->set, p);
-		set_publish(s, set, c);
-		return;
+	for (struct kprobe **p = s->set->probes; *p; p++) {
+		if (!site_holds(s, *p))
+			WRITE_ONCE(*p, &gone);
 	}
-	for (unsigned i = 0; i < s->set->n; i++) {
-		if (s->set->probes[i] == p)
-			WRITE_ONCE(s->set->probes[i], &gone);
+}
+
+void site_commit(struct site *s, struct site_change *c)
+{
+	struct probe_set *old = s->set, *new = &no_probes;
+
+	if (count_enabled(s) > 0) {
+		if (!s->coming && site_prepare(s) < 0) {
+			set_strike(s);
+			return;
+		}
+		new = s->coming;
+		s->coming = NULL;
+	}
+	set_discard(s);
+	/* Pairs with the dependent reads of a hit. */
+	store_release(&s->set, new);
+	if (old != &no_probes) {
+		old->retired = c->garbage;
+		c->garbage = old;
 	}
 }
 
 bool site_each_probe(const struct site *s,
 		     bool (*fn)(struct kprobe *p, void *arg), void *arg)
 {
-	for (unsigned i = 0; i < s->set->n; i++) {
-		struct kprobe *p = s->set->probes[i];
-
-		if (p != &gone && !fn(p, arg))
+	for (struct kprobe *p = s->probes; p; p = p->next) {
+		if (!fn(p, arg))
 			return false;
 	}
 	return true;
@@ -245,16 +271,6 @@ bool site_holds(const struct site *s, const struct kprobe *p)
 	return !site_each_probe(s, is_other, (void *)p);
 }
 
-static bool stop_at_any(struct kprobe *p __unused, void *arg __unused)
-{
-	return false;
-}
-
-bool site_is_used(const struct site *s)
-{
-	return !site_each_probe(s, stop_at_any, NULL);
-}
-
 static bool lacks_flag(struct kprobe *p, void *arg)
 {
 	return !(p->flags & *(const unsigned *)arg);
@@ -265,14 +281,9 @@ bool site_has_flagged(const struct site *s, unsigned flag)
 	return !site_each_probe(s, lacks_flag, &flag);
 }
 
-static bool is_disabled(struct kprobe *p, void *arg __unused)
-{
-	return p->flags & (KPROBE_FLAG_DISABLED | KPROBE_FLAG_QUARANTINED);
-}
-
 bool site_wants_arming(const struct site *s)
 {
-	return !site_each_probe(s, is_disabled, NULL);
+	return count_enabled(s) > 0;
 }
 
 void probe_sets_free(struct probe_set *garbage)

@@ -13,15 +13,15 @@
 #include <probe/kprobe.h>
 
 /*
- * The probes of one site in order of registration. Immutable: a change makes a
- * new array, publishes it by one store and frees the old one after quiescence.
+ * What a hit calls: the enabled probes of a site in order of registration.
+ * Immutable: a change makes a new set, publishes it by one store and frees the
+ * old one after quiescence.
  */
 struct probe_set {
 	struct probe_set *retired; /* garbage list until quiescence */
-	unsigned n;		   /* all of them */
-	unsigned n_post;	   /* those with a post-handler */
 	unsigned long run_at; /* the relocated form, if that is all it takes */
-	struct kprobe *probes[];
+	bool post;	      /* somebody has a post-handler */
+	struct kprobe *probes[]; /* NULL behind the last */
 };
 
 /*
@@ -44,6 +44,8 @@ struct site {
 	bool use_slot;	       /* ... and is to use it: probe_plan_set() */
 	struct insn insn;      /* the original instruction */
 	/* Under probe_mutex: */
+	struct kprobe *probes;	  /* all of them, in order of registration */
+	struct probe_set *coming; /* prepared to be published */
 	bool armed;
 	bool changed; /* on the list of a change under way */
 	bool leaving; /* unlinked: who is in its slot is waited for */
@@ -66,6 +68,23 @@ static __always_inline void kprobe_flags_clear(struct kprobe *p, unsigned flags)
 {
 	__atomic_fetch_and(&p->flags, ~flags, __ATOMIC_RELEASE);
 }
+
+static __always_inline bool kprobe_is_enabled(const struct kprobe *p)
+{
+	return !(READ_ONCE(p->flags) &
+		 (KPROBE_FLAG_DISABLED | KPROBE_FLAG_QUARANTINED));
+}
+
+static __always_inline void kprobe_count(unsigned long *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* call.c */
+/* Its handlers are not called any more, for the reason @flag. Any context. */
+void kprobe_stop(struct kprobe *p, unsigned flag);
+/* They are called, as far as flags allow. Under probe_mutex. */
+void kprobe_start(struct kprobe *p);
 
 /* session.c: what happens to a probe, in this order */
 /* May it be registered? 0, or an error with *why a reason. */
@@ -124,25 +143,26 @@ struct site_change {
 	struct site *sites;
 	unsigned n;
 	struct probe_set *garbage;
-	struct kprobe *leaving; /* by next_leaving */
+	struct kprobe *leaving;
 };
 
 /*
- * Changes s->set by publishing a new array; the old one is garbage, to be freed
- * by probe_sets_free() after quiescence. Removing needs no memory.
+ * A change, in this order: sites are touched, or probes come and go; sets are
+ * prepared for what there is then, and committed, which makes hits see it. The
+ * old sets are garbage, for probe_sets_free() after quiescence.
  */
-int __must_check site_add_probe(struct site *s, struct kprobe *p,
-				struct site_change *c);
-void site_remove_probe(struct site *s, const struct kprobe *p,
-		       struct site_change *c);
 void site_touch(struct site *s, struct site_change *c);
+void site_add_probe(struct site *s, struct kprobe *p, struct site_change *c);
+void site_remove_probe(struct site *s, struct kprobe *p, struct site_change *c);
+/* -ENOMEM. Needed only where probes come: going needs no memory. */
+int __must_check site_prepare(struct site *s);
+void site_commit(struct site *s, struct site_change *c);
 /* In order of registration, until @fn returns false; false then. */
 bool site_each_probe(const struct site *s,
 		     bool (*fn)(struct kprobe *p, void *arg), void *arg);
 bool site_holds(const struct site *s, const struct kprobe *p);
 bool site_has_flagged(const struct site *s, unsigned flag);
-/* Is there a probe left, enabled or not? One that is enabled? */
-bool site_is_used(const struct site *s);
+/* Is one of its probes enabled? */
 bool site_wants_arming(const struct site *s);
 void probe_sets_free(struct probe_set *garbage);
 

@@ -56,7 +56,7 @@ __noprobe bool probe_watch_nmi(struct pt_regs *regs)
 
 static void look_at(struct watched *w, struct cpu *cpu, u64 now)
 {
-	u64 turn = probe_hit_turn(cpu->id);
+	u64 turn = probe_hit_turn(cpu);
 
 	if (turn != w->turn || turn == 0) {
 		*w = (struct watched){ .turn = turn, .since = now };

@@ -85,6 +85,8 @@ void boot_main(void)
 	if (mmu_init_boot())
 		die("mmu: the hypervisor refused the process table");
 	percpu_init_boot();
+	for (unsigned i = 0; i < MAX_CPUS; i++)
+		__asm__("std 2,%0" : "=m"(cpus[i].toc));
 	arch_cpu_init(&cpus[0]);
 	kernel_main();
 }

@@ -34,8 +34,6 @@
  */
 #define NMI_PATIENCE 1000000
 
-STATIC_ASSERT(offsetof(struct cpu, boot_stack_top) == CPU_BOOT_STACK);
-
 int arch_smp_prepare(void)
 {
 	if (boot_info.rtas.start_cpu)

@@ -286,10 +286,11 @@ static bool link_is_caller(const struct pt_regs *regs, unsigned long saved)
 	return regs->link - sym.addr > sym.size || regs->link == sym.addr;
 }
 
-/* Is @pc where vec_trap_return is, so that a struct pt_regs lies there? */
+/* Is @pc where vectors.S calls C, so that a struct pt_regs lies there? */
 static bool frame_is_trap(unsigned long pc)
 {
-	return pc == (unsigned long)vec_trap_return;
+	return pc == (unsigned long)vec_trap_return ||
+	       pc == (unsigned long)vec_break_return;
 }
 
 void arch_unwind(const struct pt_regs *regs,

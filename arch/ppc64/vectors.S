@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The first instruction, the interrupt vectors, and the way into trap() and back.
+ * The first instruction, the interrupt vectors, and the way into trap() and back;
+ * for program interrupts, into probe_hit_break().
  *
  *	0x0000	_start: firmware runs the lowest byte of the image
  *	0x0100	vectors with translation off: system reset, machine check, and
@@ -196,16 +197,22 @@ high_\vec:
  * Bank 0, translation on, RI off. r10, r11: SRR0, SRR1. The first store is the
  * one that may fault; nothing of bank 0 is lost then.
  */
-.macro BODY vec, kind
-body_\vec:
+.macro BODY_START
 	std	%r10, BELOW(PT_NIP)(%r1)
 	std	%r11, BELOW(PT_MSR)(%r1)
+.endm
+.macro BODY vec, kind
+.if \vec != 0x700
+body_\vec:
+	BODY_START
 	li	%r10, \vec
 	b	same_stack
+.endif
 .endm
 	VECTOR_TABLE BODY
 
-same_stack:
+/* The rest of bank 0, and a frame. r10: the vector. */
+.macro SAVE_BANK
 	std	%r10, BELOW(PT_TRAP)(%r1)
 	ld	%r10, SCRATCH(0)(%r13)
 	ld	%r11, SCRATCH(1)(%r13)
@@ -215,9 +222,13 @@ same_stack:
 	std	%r10, BELOW(PT_GPR(13))(%r1)
 	std	%r1, BELOW(PT_GPR(1))(%r1)
 	stdu	%r1, -FRAME_SIZE(%r1)
+.endm
 
-/* The frame holds nip, msr, trap, r1, r10, r11, r13; everything else is live. */
-save_rest:
+/*
+ * The frame holds nip, msr, trap, r1, r10, r11, r13, dar, dsisr; everything else
+ * is live. From the end on we can be interrupted. r3: the struct pt_regs.
+ */
+.macro SAVE_REST
 	std	%r0, REGS(PT_GPR(0))(%r1)
 	.irp n, 2, 3, 4, 5, 6, 7, 8, 9, 12, 14, 15, 16, 17, 18, 19, 20, 21, 22, \
 		23, 24, 25, 26, 27, 28, 29, 30, 31
@@ -227,22 +238,24 @@ save_rest:
 	mfctr	%r4
 	mfxer	%r5
 	mfcr	%r6
-	mfdar	%r7
-	mfdsisr	%r8
 	std	%r3, REGS(PT_LINK)(%r1)
 	std	%r4, REGS(PT_CTR)(%r1)
 	std	%r5, REGS(PT_XER)(%r1)
 	std	%r6, REGS(PT_CCR)(%r1)
-	std	%r7, REGS(PT_DAR)(%r1)
-	std	%r8, REGS(PT_DSISR)(%r1)
-
-	li	%r0, MSR_RI			/* from here on we can be interrupted */
-	mtmsrd	%r0, 1
-	li	%r2, -1				/* r2 may have been half set up */
-	sldi	%r2, %r2, 62
-	addis	%r2, %r2, (.TOC. - _start)@ha
-	addi	%r2, %r2, (.TOC. - _start)@l
+	ld	%r2, CPU_TOC(%r13)		/* it may have been half set up */
 	addi	%r3, %r1, FRAME_REGS
+	li	%r0, MSR_RI
+	mtmsrd	%r0, 1
+.endm
+
+same_stack:
+	SAVE_BANK
+save_rest:
+	mfdar	%r10
+	mfdsisr	%r11
+	std	%r10, REGS(PT_DAR)(%r1)
+	std	%r11, REGS(PT_DSISR)(%r1)
+	SAVE_REST
 	addis	%r12, %r2, trap@toc@ha
 	addi	%r12, %r12, trap@toc@l
 	/* arch_trap_restart() comes here too, with a frame at r1. */
@@ -250,9 +263,25 @@ save_rest:
 vec_restart:
 	mtctr	%r12
 	bctrl
-	.globl	vec_trap_return			/* the unwinder knows it */
-vec_trap_return:
-	nop
+	.globl	vec_trap_return
+vec_trap_return:				/* the unwinder knows it */
+	b	vec_restore
+
+/*
+ * Program interrupts: most are breakpoints of probes, and the path of those is
+ * straight. No address goes with them.
+ */
+body_0x700:
+	BODY_START
+	li	%r10, 0
+	std	%r10, BELOW(PT_DAR)(%r1)
+	std	%r10, BELOW(PT_DSISR)(%r1)
+	li	%r10, 0x700
+	SAVE_BANK
+	SAVE_REST
+	bl	probe_hit_break
+	.globl	vec_break_return
+vec_break_return:				/* ... and this */
 
 /*
  * Back to what the frame at r1 says. r13 is not restored: the thread may have

@@ -19,6 +19,7 @@
  */
 #include <asm/setup.h>
 #include <asm/x86.h>
+#include <kernel/percpu.h>
 
 #define PHYS(sym) (sym - KERNEL_VMA)
 

@@ -4,8 +4,8 @@
  *
  *	high	ss sp flags cs ip	pushed by the CPU
  *		orig_ax			error code; 0 where the CPU has none
- *		di ... r15		pushed by vectors.S
- *	low	vector			0..255
+ *		vector			0..255
+ *	low	di ... r15		pushed by vectors.S
  *
  * The size is a multiple of 16, and the CPU aligns the stack before it pushes,
  * so that C is called with the alignment the ABI wants.
@@ -13,22 +13,22 @@
 #ifndef SONDE_FRAME_H
 #define SONDE_FRAME_H
 
-#define FRAME_VECTOR  0
-#define FRAME_R15     8
-#define FRAME_R14     16
-#define FRAME_R13     24
-#define FRAME_R12     32
-#define FRAME_BP      40
-#define FRAME_BX      48
-#define FRAME_R11     56
-#define FRAME_R10     64
-#define FRAME_R9      72
-#define FRAME_R8      80
-#define FRAME_AX      88
-#define FRAME_CX      96
-#define FRAME_DX      104
-#define FRAME_SI      112
-#define FRAME_DI      120
+#define FRAME_R15     0
+#define FRAME_R14     8
+#define FRAME_R13     16
+#define FRAME_R12     24
+#define FRAME_BP      32
+#define FRAME_BX      40
+#define FRAME_R11     48
+#define FRAME_R10     56
+#define FRAME_R9      64
+#define FRAME_R8      72
+#define FRAME_AX      80
+#define FRAME_CX      88
+#define FRAME_DX      96
+#define FRAME_SI      104
+#define FRAME_DI      112
+#define FRAME_VECTOR  120
 #define FRAME_ORIG_AX 128
 #define FRAME_IP      136
 #define FRAME_CS      144
@@ -44,9 +44,9 @@
 #include <lib/compiler.h>
 
 struct pt_regs {
-	unsigned long vector;
 	unsigned long r15, r14, r13, r12, bp, bx;
 	unsigned long r11, r10, r9, r8, ax, cx, dx, si, di;
+	unsigned long vector;
 	unsigned long orig_ax;
 	unsigned long ip, cs, flags, sp, ss;
 };

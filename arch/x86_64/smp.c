@@ -24,8 +24,6 @@
 
 extern const u8 ap_trampoline[], ap_trampoline_end[];
 
-STATIC_ASSERT(offsetof(struct cpu, boot_stack_top) == CPU_BOOT_STACK);
-
 phys_t ap_trampoline_pa;
 
 /* For boot.S: whom the CPU that comes next is to be, and its EFER bits. */

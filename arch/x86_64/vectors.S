@@ -5,12 +5,13 @@
  *
  *	stub		what differs: error code, vector
  *	vec_common	the rest of the frame, on the stack that was interrupted
+ *	vec_breakpoint	the same, for probe_hit_break()
  *	vec_nmi		NMI: moves to a stack of its own, and nests
  *	vec_ist		double fault, machine check: an IST stack each
  *
  * The GS base is the CPU's struct cpu in the kernel and the program's in user
- * mode. vec_common trusts the saved CS for which it is; the others may have hit
- * between a mode change and its SWAPGS and look at the MSR instead.
+ * mode. Those that stay on a stack trust the saved CS for which it is; the others
+ * may have hit between a mode change and its SWAPGS and look at the MSR instead.
  */
 #include <frame.h>
 #include <asm/x86.h>
@@ -20,7 +21,8 @@
 	.globl	vec_start, vec_end
 vec_start:
 
-.macro SAVE_FROM_SI
+.macro SAVE
+	push	%rdi
 	push	%rsi
 	push	%rdx
 	push	%rcx
@@ -38,7 +40,6 @@ vec_start:
 .endm
 
 .macro RESTORE_AND_IRET
-	add	$8, %rsp		/* vector */
 	pop	%r15
 	pop	%r14
 	pop	%r13
@@ -54,33 +55,55 @@ vec_start:
 	pop	%rdx
 	pop	%rsi
 	pop	%rdi
-	add	$8, %rsp		/* orig_ax */
+	add	$16, %rsp		/* vector, orig_ax */
 	iretq
 .endm
 
-/* In: the vector where DI goes, the error code above. */
-FUNC(vec_common)
-	xchg	%rdi, (%rsp)
-	SAVE_FROM_SI
-	push	%rdi
+/* What interrupted the program, whose GS and AC are set aside. */
+.macro SAVE_AND_CALL fn
+	SAVE
 	cld
 	testb	$3, FRAME_CS(%rsp)
 	jnz	3f
-1:	mov	%rsp, %rdi
-	call	trap
-vec_return:
-	testb	$3, FRAME_CS(%rsp)
-	jnz	4f
-2:	RESTORE_AND_IRET
-
+2:	mov	%rsp, %rdi
+	call	\fn
+.endm
+.macro FROM_USER
 3:	swapgs
 	pushfq				/* AC would switch SMAP off */
 	andl	$~X86_FLAGS_AC, (%rsp)
 	popfq
-	jmp	1b
-4:	swapgs
 	jmp	2b
+.endm
+
+/* In: vector and error code are on the stack. */
+FUNC(vec_common)
+	SAVE_AND_CALL trap
+	jmp	vec_return
+	FROM_USER
 END(vec_common)
+
+/*
+ * A breakpoint does not switch stacks, so its frame would lie right below the
+ * stack pointer of the probed code, where an emulated push or call stores. The
+ * frame is copied down and the original left as the gap (BREAK_GAP).
+ */
+FUNC(vec_breakpoint)
+	pushq	$0			/* keeps the alignment */
+	.rept	5
+	pushq	40(%rsp)		/* ss sp flags cs ip */
+	.endr
+	pushq	$0
+	pushq	$3
+	SAVE_AND_CALL probe_hit_break
+vec_return:
+	testb	$3, FRAME_CS(%rsp)
+	jnz	4f
+1:	RESTORE_AND_IRET
+4:	swapgs
+	jmp	1b
+	FROM_USER
+END(vec_breakpoint)
 
 /*
  * arch_trap_restart(): DI: a frame that vec_common made, SI: what to call with
@@ -113,9 +136,7 @@ END(vec_restart)
 
 /* In: as vec_common. Not left by way of another task, so EBX survives. */
 FUNC(vec_ist)
-	xchg	%rdi, (%rsp)
-	SAVE_FROM_SI
-	push	%rdi
+	SAVE
 	cld
 	KERNEL_GS
 	mov	%rsp, %rdi
@@ -159,36 +180,20 @@ FUNC(vec_nmi)
 	pushq	48(%rdx)
 	pushq	40(%rdx)
 	pushq	32(%rdx)		/* ip */
-	pushq	$0			/* orig_ax */
-	push	%rdi
+	pushq	%rbx			/* for a moment: is GS ours? */
+	pushq	$2			/* vector */
 	mov	24(%rdx), %rax
 	mov	16(%rdx), %rcx
-	mov	%ebx, %edi
 	mov	0(%rdx), %rbx
 	mov	8(%rdx), %rdx
-	SAVE_FROM_SI
-	pushq	$2			/* vector */
-	mov	%edi, %ebx
+	SAVE
+	xor	%ebx, %ebx
+	xchg	%rbx, FRAME_ORIG_AX(%rsp)
 	mov	%rsp, %rdi
 	call	trap
 	RESTORE_GS
 	RESTORE_AND_IRET
 END(vec_nmi)
-
-/*
- * A breakpoint does not switch stacks, so its frame would lie right below the
- * stack pointer of the probed code, where an emulated push or call stores. The
- * frame is copied down and the original left as the gap (BREAK_GAP).
- */
-FUNC(vec_breakpoint)
-	pushq	$0			/* keeps the alignment */
-	.rept	5
-	pushq	40(%rsp)		/* ss sp flags cs ip */
-	.endr
-	pushq	$0
-	pushq	$3
-	jmp	vec_common
-END(vec_breakpoint)
 
 /* The table ---------------------------------------------------------------- */
 

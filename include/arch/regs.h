@@ -51,8 +51,8 @@ static inline bool user_mode(const struct pt_regs *regs);
 static inline bool regs_traced(const struct pt_regs *regs);
 
 /*
- * The address of the breakpoint that @regs are from, or 0 if they are from
- * anything else: the short answer for the hit path, which needs no more.
+ * Of what vectors.S calls probe_hit_break() for: where the breakpoint is, if it
+ * is one.
  */
 static inline unsigned long regs_break_pc(const struct pt_regs *regs);
 /* Makes @regs those of just before that breakpoint. */

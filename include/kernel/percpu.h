@@ -15,19 +15,28 @@
 /* Each of the stacks whose tops are trap_sp, nmi_sp and mce_sp. */
 #define TRAP_STACK_SIZE 8192
 
-/* Offsets of what vectors.S and <asm/cpu.h> touch; asserted in percpu.c. */
-#define CPU_SELF    0
-#define CPU_CURRENT 8
-#define CPU_SCRATCH 16
-#define CPU_TRAP_SP 80
-#define CPU_NMI_SP  88
-#define CPU_MCE_SP  96
+/*
+ * Offsets of what assembly, generated code and <asm/cpu.h> touch; asserted in
+ * percpu.c.
+ */
+#define CPU_SELF       0
+#define CPU_CURRENT    8
+#define CPU_SCRATCH    16
+#define CPU_TRAP_SP    80
+#define CPU_NMI_SP     88
+#define CPU_MCE_SP     96
+#define CPU_BOOT_STACK 104
+#define CPU_TOC	       112
+#define CPU_HITS       120
+#define CPU_HIT_TURNS  128
+#define CPU_HIT_LEVELS 136
 
 #ifndef __ASSEMBLY__
 #include <lib/compiler.h>
 #include <arch/cpu.h>
 
 struct thread;
+struct hit;
 
 struct cpu {
 	struct cpu *self;      /* CPU_SELF */
@@ -36,10 +45,17 @@ struct cpu {
 	u64 trap_sp;	/* CPU_TRAP_SP: emergency stack top (double fault) */
 	u64 nmi_sp;	/* CPU_NMI_SP */
 	u64 mce_sp;	/* CPU_MCE_SP */
+	u64 boot_stack_top; /* CPU_BOOT_STACK: stack of the idle thread */
+	u64 toc;	    /* CPU_TOC: ppc64's r2 */
+
+	/* Hits: probe/level.h. */
+	struct hit *hits;    /* CPU_HITS: HIT_LEVELS of them */
+	u64 hit_turns;	     /* CPU_HIT_TURNS: hits so far, nested ones not */
+	unsigned hit_levels; /* CPU_HIT_LEVELS: under way now */
+	bool hit_in_nmi;     /* in an NMI that interrupted one */
 
 	unsigned id;	      /* 0..cpu_count-1 */
 	u32 hw_id;	      /* LAPIC id / interrupt server */
-	u64 boot_stack_top;   /* stack of the idle thread */
 	bool online;	      /* reached the scheduler */
 	unsigned ipi_pending; /* enum ipi bits, atomic */
 	u64 traps[16];	      /* by enum trap_kind */

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hit path's doors, called by kernel/trap.c only. Any context, interrupts
- * off; no locks, no allocation; true means the trap is dealt with.
+ * The hit path's doors, for vectors.S and kernel/trap.c only. Any context,
+ * interrupts off; no locks, no allocation; true means the trap is dealt with.
  */
 #ifndef SONDE_PROBE_HIT_H
 #define SONDE_PROBE_HIT_H
 
 #include <arch/trap.h>
 
+struct cpu;
+struct hit;
 struct pt_regs;
 
-/* A breakpoint at @pc: the site's handlers run, and its instruction does. */
-bool probe_hit_break(struct pt_regs *regs, unsigned long pc);
+/*
+ * vectors.S: a breakpoint. If there is a site, its handlers run and its
+ * instruction will; else it is for trap() to find out whose it is.
+ */
+void probe_hit_break(struct pt_regs *regs);
 /* No site's breakpoint: the one behind a copy that was stepped? */
 bool probe_hit_overran(struct pt_regs *regs, struct trap *t);
 /* A step trap: the end of the step that this CPU began last. */
@@ -28,10 +33,10 @@ bool probe_hit_fault(struct pt_regs *regs, struct trap *t);
 bool probe_hit_handler_fault(struct pt_regs *regs, struct trap *t);
 
 /*
- * For probe/watch.c: which call of a handler @cpu_id is in, or 0. A number that
+ * For probe/watch.c: which call of a handler @cpu is in, or 0. A number that
  * stays means that one call has not returned.
  */
-u64 probe_hit_turn(unsigned cpu_id);
+u64 probe_hit_turn(const struct cpu *cpu);
 /* In an NMI: abandons the handler if this CPU is still in call @turn. */
 bool probe_hit_overdue(struct pt_regs *regs, u64 turn);
 
@@ -39,8 +44,11 @@ bool probe_hit_overdue(struct pt_regs *regs, u64 turn);
  * Around what an NMI runs: a fault there is not the fault of a handler that the
  * NMI interrupted. Enter returns what exit needs. No-probe.
  */
-unsigned probe_hit_nmi_enter(void);
-void probe_hit_nmi_exit(unsigned before);
+bool probe_hit_nmi_enter(void);
+void probe_hit_nmi_exit(bool before);
+
+/* The levels of @cpu_id, for its struct cpu: see probe/level.h. */
+struct hit *probe_hit_levels(unsigned cpu_id);
 
 /* For reports: "\n  in handler of probe ...", or "". */
 const char *probe_hit_describe(void);

@@ -38,7 +38,6 @@ enum kprobe_flag {
 	KPROBE_FLAG_CONTROL = BIT(1),  /* may change the pc; one per address */
 	/* The engine's: */
 	KPROBE_FLAG_QUARANTINED = BIT(6), /* its session was stopped */
-	KPROBE_FLAG_PENDING = BIT(7),	  /* its batch is not done */
 };
 
 /*
@@ -54,14 +53,17 @@ struct kprobe {
 	kprobe_post_handler_t post_handler;
 	kprobe_fault_handler_t fault_handler;
 	unsigned flags;
+	enum kprobe_verdict verdict;
 	struct probe_session *session; /* NULL: the kernel's own */
 	unsigned long nhit;	       /* times the handlers were called */
 	unsigned long nmissed;	       /* times they could not be */
-	enum kprobe_verdict verdict;
-	unsigned long verdict_pc; /* where the handler was abandoned */
-	/* The engine's, under probe_mutex: */
-	struct list_head owned;	     /* by its session */
-	struct kprobe *next_leaving; /* of a change under way */
+	unsigned long verdict_pc;      /* where the handler was abandoned */
+	/* The engine's: what a hit calls, see probe/call.c */
+	kprobe_pre_handler_t call;
+	kprobe_post_handler_t call_post;
+	/* ... under probe_mutex: */
+	struct list_head owned; /* by its session */
+	struct kprobe *next;	/* at its site, then among those that leave */
 };
 
 /* Boot, once, after heap_init(). -ENOMEM. */
@@ -95,7 +97,7 @@ int unregister_kprobes(struct kprobe **ps, unsigned n);
 
 /*
  * Enabling gives a probe with a verdict another chance. -EINVAL if it is not
- * registered; enabling: -EPERM if its session is in quarantine.
+ * registered; enabling: -EPERM if its session is in quarantine, -ENOMEM.
  */
 int __must_check enable_kprobe(struct kprobe *p);
 int disable_kprobe(struct kprobe *p);

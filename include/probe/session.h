@@ -56,7 +56,8 @@ int __must_check session_open(const char *name,
 int session_close(struct probe_session *s);
 /*
  * Ends a quarantine: its probes are called again, except those with a verdict,
- * and it has as many verdicts left as at the beginning. -EINVAL if not open.
+ * and it has as many verdicts left as at the beginning. -EINVAL if not open,
+ * -ENOMEM.
  */
 int session_release(struct probe_session *s);
 

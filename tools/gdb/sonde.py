@@ -173,11 +173,12 @@ class Probes(gdb.Command):
                                 for i in range(int(s['insn']['len'])))
             print(f'{addr:#x}  {where(addr)}  {armed}, instruction '
                   f'{original}, slot {int(s["slot"]):#x}')
-            for i in range(int(s['set']['n'])):
-                p = s['set']['probes'][i]
+            p = s['probes']
+            while int(p):
                 handler = int(p['pre_handler'] or p['post_handler'])
                 print(f'    {where(handler)}  {int(p["nhit"])} hits, '
                       f'{int(p["nmissed"])} missed')
+                p = p['next']
         print(f'{len(sites)} sites')
 
 

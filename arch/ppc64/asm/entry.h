@@ -8,8 +8,6 @@
 
 #include <frame.h>
 
-#define CPU_BOOT_STACK 112 /* in struct cpu; asserted in smp.c */
-
 #ifdef __ASSEMBLY__
 /* clang-format off */
 /* A big-endian instruction word in either build. */

@@ -27,9 +27,13 @@ static inline void instruction_pointer_set(struct pt_regs *regs,
 /* Program interrupts: SRR1 says why (ISA 3.1 III 7.5.9). */
 #define SRR1_TRAP 0x020000ul
 
+/*
+ * Of any program interrupt: one with another cause at a site's address is from
+ * the instruction that was there before, and is served as if it came after.
+ */
 static inline unsigned long regs_break_pc(const struct pt_regs *regs)
 {
-	return regs->trap == 0x700 && regs->msr & SRR1_TRAP ? regs->nip : 0;
+	return regs->nip;
 }
 
 static inline void regs_break_undo(struct pt_regs *regs)

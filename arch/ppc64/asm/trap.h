@@ -10,7 +10,7 @@
 struct pt_regs;
 
 /* vectors.S: where trap() returns to; restoring SRR0 and SRR1. */
-extern const char vec_trap_return[], vec_restart[];
+extern const char vec_trap_return[], vec_break_return[], vec_restart[];
 extern const char vec_window_start[], vec_window_end[];
 
 /* trap.c, from vectors.S: a frame whose MSR[RI] is off. */

@@ -24,10 +24,10 @@ static inline void instruction_pointer_set(struct pt_regs *regs,
 	regs->ip = pc;
 }
 
-/* int3 is one byte, and vector 3 */
+/* int3 is one byte. */
 static inline unsigned long regs_break_pc(const struct pt_regs *regs)
 {
-	return regs->vector == 3 ? regs->ip - 1 : 0;
+	return regs->ip - 1;
 }
 
 static inline void regs_break_undo(struct pt_regs *regs)

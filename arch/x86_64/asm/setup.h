@@ -5,9 +5,6 @@
 #ifndef SONDE_ASM_SETUP_H
 #define SONDE_ASM_SETUP_H
 
-/* struct cpu's boot_stack_top, asserted in smp.c. */
-#define CPU_BOOT_STACK 112
-
 #ifndef __ASSEMBLY__
 #include <lib/compiler.h>
 

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Off the straight path of hit.c: the displaced instruction faults, a handler
+ * faults, a handler does not return.
+ *
+ * A handler can be abandoned at any instruction. Everything above its level is
+ * dropped, its probe is switched off, and the hit goes on behind it in the
+ * level's resume(), on the stack of the probed code. Only level 0 calls
+ * handlers, so there is only one that can be abandoned.
+ *
+ * Everything that traps call is no-probe, takes no lock and allocates nothing.
+ */
+#include <arch/cpu.h>
+#include <arch/probe.h>
+#include <arch/regs.h>
+#include <kernel/percpu.h>
+#include <kernel/symtab.h>
+#include <kernel/thread.h>
+#include <lib/printf.h>
+#include <probe/hit.h>
+#include "level.h"
+#include "site.h"
+
+static __noprobe bool in_copy(const struct hit *h, unsigned long pc)
+{
+	return pc >= h->site->slot && pc < h->site->slot + ARCH_STEP_SIZE;
+}
+
+__noprobe bool probe_hit_fault(struct pt_regs *regs, struct trap *t)
+{
+	struct cpu *cpu = this_cpu();
+	struct hit *h = level_stepping(cpu);
+	const struct site *s;
+
+	if (h && in_copy(h, t->pc)) {
+		/* The copy faulted: the original did, and this hit is over. */
+		arch_probe_step_abort(&h->step, &h->site->insn, regs);
+		h->stepping = false;
+		level_end(cpu);
+	} else if ((s = slot_site(t->pc))) {
+		/* So did the relocated form; its hit was over already. */
+		instruction_pointer_set(regs, s->addr);
+	} else {
+		return false;
+	}
+	t->pc = instruction_pointer(regs);
+	return false;
+}
+
+/* The probe whose handler @cpu is in, or NULL. An NMI is not its handler's. */
+static __noprobe struct kprobe *running(const struct cpu *cpu)
+{
+	bool mine = cpu->hit_levels > 0 && !cpu->hit_in_nmi;
+
+	return mine ? *cpu->hits->turn : NULL;
+}
+
+/* On the stack of the probed code: the hit goes on behind that handler. */
+static __noprobe void restart(struct pt_regs *regs __unused)
+{
+	struct cpu *cpu = this_cpu();
+
+	cpu->hits->resume(cpu, cpu->hits);
+}
+
+/*
+ * Gives up the handler that is being called, wherever it is: @regs are those of
+ * a trap that interrupted it, or something that it called.
+ */
+static __noprobe void abandon(struct pt_regs *regs, enum kprobe_verdict why,
+			      unsigned long pc)
+{
+	struct cpu *cpu = this_cpu();
+	struct hit *h = cpu->hits;
+	struct kprobe *p = *h->turn;
+
+	p->verdict_pc = pc;
+	WRITE_ONCE(p->verdict, why);
+	kprobe_stop(p, KPROBE_FLAG_DISABLED);
+	session_blame(p);
+	for (; cpu->hit_levels > 1; cpu->hit_levels--)
+		cpu->hits[cpu->hit_levels - 1].stepping = false;
+	h->faulting = false;
+	current->preempt_count = h->preempt_count;
+	arch_trap_restart(regs, h->regs, restart);
+}
+
+/* Nobody else wanted this fault: is it a handler's? */
+__noprobe bool probe_hit_handler_fault(struct pt_regs *regs, struct trap *t)
+{
+	struct hit *h = this_cpu()->hits;
+	struct kprobe *p = running(this_cpu());
+	bool overflow = t->kind == TRAP_DOUBLE_FAULT, handled = false;
+
+	if (!p)
+		return false;
+	if (p->fault_handler && !h->faulting && !overflow) {
+		h->faulting = true;
+		handled = p->fault_handler(p, regs, t->kind);
+		h->faulting = false;
+	}
+	if (!handled)
+		abandon(regs, overflow ? KPROBE_OVERFLOWED : KPROBE_FAULTED,
+			t->pc);
+	return true;
+}
+
+/*
+ * The hit, and how far it has come in its set. Read from another CPU, the two
+ * may not belong together; but then they change before long.
+ */
+__noprobe u64 probe_hit_turn(const struct cpu *cpu)
+{
+	u64 hit = READ_ONCE(cpu->hit_turns);
+	unsigned long turn = (unsigned long)READ_ONCE(cpu->hits->turn);
+
+	if (READ_ONCE(cpu->hit_levels) == 0)
+		return 0;
+	return hit << 16 | (turn / sizeof(struct kprobe *) & 0xffff);
+}
+
+__noprobe bool probe_hit_overdue(struct pt_regs *regs, u64 turn)
+{
+	const struct cpu *cpu = this_cpu();
+
+	/* In this order: level 0 may be one that is not filled yet. */
+	if (probe_hit_turn(cpu) != turn || !running(cpu))
+		return false;
+	abandon(regs, KPROBE_OVERDUE, instruction_pointer(regs));
+	return true;
+}
+
+/* No-probe: stepped, it would see its own hit. */
+__noprobe bool probe_hit_in_handler(void)
+{
+	/* Handlers have interrupts off; who has them on may migrate meanwhile. */
+	return arch_irqs_disabled() && this_cpu()->hit_levels > 0;
+}
+
+__noprobe bool probe_hit_nmi_enter(void)
+{
+	struct cpu *cpu = this_cpu();
+	bool before = cpu->hit_in_nmi;
+
+	cpu->hit_in_nmi = cpu->hit_levels > 0;
+	return before;
+}
+
+__noprobe void probe_hit_nmi_exit(bool before)
+{
+	this_cpu()->hit_in_nmi = before;
+}
+
+const char *probe_hit_describe(void)
+{
+	static char text[128];
+	const struct cpu *cpu = this_cpu();
+
+	if (cpu->hit_levels == 0)
+		return "";
+	snprintf(text, sizeof(text), "\n  in %s of the probe at %pS",
+		 running(cpu) ? "a handler" : "a hit",
+		 (void *)cpu->hits[cpu->hit_levels - 1].site->addr);
+	return text;
+}

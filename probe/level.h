@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the engine: the hits under way on a CPU. Only its own CPU touches them,
+ * with interrupts off.
+ *
+ * Level 0 is the hit that calls handlers, of whatever arming. Those above are
+ * hits in its handlers, in an NMI, or in what handles a fault: they call nobody
+ * and only remember the step of their instruction.
+ *
+ * A handler can be dropped at any instruction, so what a hit needs to go on is
+ * here and not in local variables: resume() is called on the stack of the probed
+ * code, and takes up the hit behind the handler that @turn still points to.
+ */
+#ifndef SONDE_PROBE_LEVEL_H
+#define SONDE_PROBE_LEVEL_H
+
+#include <arch/probe.h>
+#include <kernel/percpu.h>
+
+struct site;
+struct probe_set;
+
+/* Handler, its NMI, a handler's fault, its NMI: more is a runaway. */
+#define HIT_LEVELS 8
+
+struct hit {
+	struct site *site;
+	struct pt_regs *regs; /* of the breakpoint, then of the step */
+	/* Whose handler is being called; where it points to NULL, nobody's. */
+	struct kprobe *const *turn;
+	void (*resume)(struct cpu *cpu, struct hit *h);
+	const struct probe_set *set; /* as it was when the hit began */
+	unsigned long go_on; /* pc after the handlers; 0: displace() decides */
+	unsigned preempt_count; /* of the probed code */
+	bool stepping;		/* false while the level is free */
+	bool faulting;		/* a fault handler is being asked */
+	struct arch_step step;
+};
+
+/*
+ * Level 0 becomes this CPU's hit under way: counted first, so that an NMI which
+ * was meant for the hit before does not take this one for it, and taken before
+ * it is filled, so that a hit in an NMI uses the next.
+ */
+static __always_inline struct hit *level_begin(struct cpu *cpu)
+{
+	cpu->hit_turns++;
+	barrier();
+	cpu->hit_levels = 1;
+	barrier();
+	return cpu->hits;
+}
+
+static __always_inline void level_end(struct cpu *cpu)
+{
+	barrier();
+	cpu->hit_levels--;
+}
+
+/* The innermost hit of @cpu if its copy is being stepped, or NULL. */
+static __always_inline struct hit *level_stepping(struct cpu *cpu)
+{
+	struct hit *h = &cpu->hits[cpu->hit_levels - 1];
+
+	return cpu->hit_levels > 0 && h->stepping ? h : NULL;
+}
+
+#endif
