@@ -28,6 +28,7 @@
 #include <kernel/vm.h>
 #include <probe/kprobe.h>
 #include <probe/patch.h>
+#include <probe/ret.h>
 #include <tests/test.h>
 
 struct bootinfo boot_info;
@@ -111,6 +112,7 @@ void kernel_main(void)
 	need(frames_init(&boot_info), "memory");
 	need(vm_init(&boot_info), "address space");
 	heap_init();
+	need(ret_init(), "shadow stacks");
 	need(probe_init(), "probes");
 	need(arch_irq_init(&boot_info), "interrupts");
 	need(arch_timer_init(&boot_info), "time");

@@ -13,6 +13,7 @@
  * Interrupts are off throughout. Preemption happens in sched_irq_exit() (at any
  * interruptible instruction) and in preempt_schedule().
  */
+#include <arch/boot.h>
 #include <arch/regs.h>
 #include <arch/smp.h>
 #include <arch/timer.h>
@@ -35,6 +36,9 @@ struct runq {
 	bool prev_moves;     /* prev may not stay here: place it elsewhere */
 };
 static DEFINE_PER_CPU(struct runq, runqs);
+
+/* arch_context_switch() makes the thread of a context the running one. */
+STATIC_ASSERT(offsetof(struct thread, ctx) == 0);
 
 static struct thread idle_threads[MAX_CPUS];
 
@@ -231,7 +235,6 @@ static void switch_to_next(void)
 	next->switches++;
 	rq->running = next;
 	rq->prev = prev;
-	this_cpu()->thread = next;
 	arch_context_switch(&prev->ctx, &next->ctx);
 	/* Another CPU, perhaps: nothing from above but prev is valid here. */
 	switch_finish();
@@ -242,6 +245,8 @@ void schedule(void)
 	unsigned long flags = arch_irq_save();
 
 	ASSERT(current->preempt_count == 0);
+	if (unlikely(current->ret.tight))
+		ret_stack_grow();
 	current->voluntary++;
 	switch_to_next();
 	arch_irq_restore(flags);
@@ -272,6 +277,8 @@ void sched_irq_exit(const struct pt_regs *regs)
 {
 	if (!regs_irqs_enabled(regs))
 		return;
+	if (unlikely(current->ret.tight) && current->preempt_count == 0)
+		ret_stack_grow();
 	while (current->need_resched && current->preempt_count == 0)
 		preempt(instruction_pointer(regs));
 }
@@ -441,6 +448,7 @@ void sched_init_cpu(struct cpu *cpu)
 
 void sched_init(void)
 {
+	current->stack_top = (unsigned long)boot_stack_top;
 	sched_init_cpu(this_cpu());
 	WRITE_ONCE(this_cpu()->online, true);
 }

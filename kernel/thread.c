@@ -53,10 +53,10 @@ struct thread *thread_create_on(const char *name, u32 affinity,
 	if (!t)
 		return NULL;
 	t->stack = vm_alloc(THREAD_STACK_SIZE / PAGE_SIZE, VM_READ | VM_WRITE);
-	if (!t->stack) {
-		kfree(t);
-		return NULL;
-	}
+	if (!t->stack)
+		goto out_free;
+	if (ret_stack_create(&t->ret) < 0)
+		goto out_free_stack;
 	t->stack_top = (unsigned long)t->stack + THREAD_STACK_SIZE;
 	t->state = THREAD_READY;
 	t->affinity = affinity;
@@ -68,6 +68,12 @@ struct thread *thread_create_on(const char *name, u32 affinity,
 	threads_add(t);
 	sched_add(t);
 	return t;
+
+out_free_stack:
+	vm_free(t->stack);
+out_free:
+	kfree(t);
+	return NULL;
 }
 
 struct thread *thread_create(const char *name, void (*fn)(void *arg), void *arg)
@@ -94,6 +100,7 @@ void thread_exit(void)
 
 void thread_gone(struct thread *t)
 {
+	ret_thread_gone(t);
 	/* Pairs with the acquire in thread_join() and the reaper. */
 	store_release(&t->gone, true);
 	/* @t may be freed from here on. */
@@ -107,6 +114,7 @@ static void thread_free(struct thread *t)
 	list_del(&t->all);
 	nr_threads--;
 	spin_unlock_irqrestore(&threads_lock, flags);
+	ret_stack_free(&t->ret);
 	vm_free(t->stack);
 	kfree(t);
 }

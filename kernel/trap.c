@@ -27,6 +27,7 @@
 #include <kernel/vm.h>
 #include <probe/hit.h>
 #include <probe/patch.h>
+#include <probe/ret.h>
 #include <probe/watch.h>
 
 typedef bool (*claim_fn)(struct pt_regs *regs, struct trap *t);
@@ -80,7 +81,7 @@ static __noprobe bool claim_nmi(struct pt_regs *regs, struct trap *t __unused)
 	return mine || smp_nmi_was_sent();
 }
 
-#define CLAIMS_MAX 5 /* the last one is NULL */
+#define CLAIMS_MAX 6 /* the last one is NULL */
 
 /* clang-format off */
 static const struct {
@@ -89,7 +90,7 @@ static const struct {
 } rules[TRAP_KIND_COUNT] = {
 	[TRAP_BREAKPOINT]    = { "breakpoint",
 				 { probe_hit_overran, claim_patch,
-				   claim_extable, probe_hit_handler_fault } },
+				   ret_hit_beside, claim_extable, probe_hit_handler_fault } },
 	[TRAP_STEP]	     = { "single step",
 				 { probe_hit_step, claim_extable,
 				   probe_hit_handler_fault } },

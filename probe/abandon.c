@@ -155,11 +155,14 @@ const char *probe_hit_describe(void)
 {
 	static char text[128];
 	const struct cpu *cpu = this_cpu();
+	const struct kprobe *p;
 
 	if (cpu->hit_levels == 0)
 		return "";
+	p = running(cpu);
 	snprintf(text, sizeof(text), "\n  in %s of the probe at %pS",
-		 running(cpu) ? "a handler" : "a hit",
-		 (void *)cpu->hits[cpu->hit_levels - 1].site->addr);
+		 p ? "a handler" : "a hit",
+		 (void *)(p ? p->addr
+			    : cpu->hits[cpu->hit_levels - 1].site->addr));
 	return text;
 }

@@ -6,6 +6,7 @@
  * nothing; that works at once, in any context and whatever array still names the
  * probe.
  */
+#include "owner.h"
 #include "site.h"
 
 static __noprobe int call_nothing(struct kprobe *p __unused,
@@ -33,6 +34,8 @@ __noprobe void kprobe_stop(struct kprobe *p, unsigned flag)
 	/* Pairs with the fence in kprobe_start(): the last store says off. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	WRITE_ONCE(p->call, call_off);
+	if (kprobe_is_return(p))
+		ret_stop(p);
 	WRITE_ONCE(p->call_post, call_no_post);
 }
 
@@ -40,6 +43,8 @@ void kprobe_start(struct kprobe *p)
 {
 	WRITE_ONCE(p->call, p->pre_handler ?: call_nothing);
 	WRITE_ONCE(p->call_post, p->post_handler ?: call_no_post);
+	if (kprobe_is_return(p))
+		ret_start(p);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!kprobe_is_enabled(p))
 		kprobe_stop(p, 0);

@@ -31,6 +31,7 @@ struct hit {
 	void (*resume)(struct cpu *cpu, struct hit *h);
 	const struct probe_set *set; /* as it was when the hit began */
 	unsigned long go_on; /* pc after the handlers; 0: displace() decides */
+	unsigned long frame; /* ret.c: which one returns */
 	unsigned preempt_count; /* of the probed code */
 	bool stepping;		/* false while the level is free */
 	bool faulting;		/* a fault handler is being asked */

@@ -26,6 +26,7 @@
 #include <lib/text.h>
 #include <probe/hit.h>
 #include <probe/patch.h>
+#include "owner.h"
 #include "site.h"
 
 /* Says why, for kprobe_reason(); returns @err. */
@@ -156,6 +157,8 @@ void probe_detach(struct kprobe *p, struct site_change *c)
 {
 	site_remove_probe(site_of(p), p, c);
 	session_leave(p);
+	if (kprobe_is_return(p))
+		ret_stop(p);
 	p->next = c->leaving;
 	c->leaving = p;
 	if (p->symbol_name)
@@ -176,6 +179,10 @@ static int attach(struct kprobe *p, struct site_change *c)
 	err = resolve(p, &addr);
 	if (err)
 		return err;
+	if (kprobe_is_return(p))
+		err = ret_check(p, &addr, &why);
+	if (err)
+		return refuse(err, "%pS: %s", (void *)addr, why);
 	err = session_admit(p, &why);
 	if (err)
 		return refuse(err, "%s", why);
@@ -190,6 +197,8 @@ static int attach(struct kprobe *p, struct site_change *c)
 		return refuse(-EOPNOTSUPP,
 			      "%pS: cannot be stepped, so no post-handler",
 			      (void *)addr);
+	if (kprobe_is_return(p) && ret_attach(p, addr) < 0)
+		return refuse(-ENOMEM, "out of memory");
 	kprobe_flags_clear(p, KPROBE_FLAG_QUARANTINED);
 	/* The engine had disabled it: registering is another chance. */
 	if (p->verdict != KPROBE_WELL)
@@ -256,6 +265,8 @@ static void arm(const struct site_change *c)
 static void leave(struct kprobe *p)
 {
 	session_settle(p);
+	if (kprobe_is_return(p))
+		ret_leave(p);
 	kprobe_flags_clear(p, KPROBE_FLAG_QUARANTINED);
 }
 
@@ -265,6 +276,7 @@ static void leave(struct kprobe *p)
  */
 void probe_finish(struct site_change *c)
 {
+	struct ret_owner *finished = ret_owners_finished();
 	struct site *unused = NULL, *s, *next;
 
 	for (s = c->sites; s; s = s->next_changed)
@@ -279,9 +291,10 @@ void probe_finish(struct site_change *c)
 		s->next_changed = unused;
 		unused = s;
 	}
-	if (c->garbage || c->leaving || unused)
+	if (c->garbage || c->leaving || unused || finished)
 		quiesce_cpus(); /* handlers */
 	probe_sets_free(c->garbage);
+	ret_owners_free(finished);
 	for (struct kprobe *p = c->leaving; p; p = p->next)
 		leave(p);
 	if (unused)

@@ -17,6 +17,7 @@
 #include <frame.h>
 #include <asm/entry.h>
 #include <asm/regs.h>
+#include <kernel/percpu.h>
 
 #define SWITCH_SIZE (FRAME_REGS + 8 * 18)
 #define SAVED(n)    (FRAME_REGS + 8 * ((n) - 14))
@@ -40,6 +41,7 @@ FUNC arch_context_switch
 	EACH_SAVED std
 	std	%r1, 0(%r3)
 	ld	%r1, 0(%r4)
+	std	%r4, CPU_CURRENT(%r13)
 	EACH_SAVED ld
 	addi	%r1, %r1, SWITCH_SIZE
 	ld	%r0, FRAME_CR(%r1)

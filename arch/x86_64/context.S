@@ -10,6 +10,7 @@
  */
 #include <frame.h>
 #include <asm/x86.h>
+#include <kernel/percpu.h>
 
 #define SAVED_SIZE 56
 
@@ -25,6 +26,7 @@ FUNC(arch_context_switch)
 	push	%r15
 	mov	%rsp, (%rdi)
 	mov	(%rsi), %rsp
+	mov	%rsi, %gs:CPU_CURRENT
 	pop	%r15
 	pop	%r14
 	pop	%r13

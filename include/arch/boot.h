@@ -15,6 +15,9 @@
 struct bootinfo;
 extern struct bootinfo boot_info; /* kernel/main.c */
 
+/* The end of that stack, which has THREAD_STACK_SIZE bytes. */
+extern char boot_stack_top[];
+
 /* kernel/main.c: interrupts off, boot CPU, static stack. */
 __noreturn void kernel_main(void);
 

@@ -16,7 +16,9 @@ struct arch_context {
 
 /*
  * Saves the callee-saved state to @prev, continues @next. Interrupts off;
- * returns when somebody switches back to @prev, perhaps on another CPU.
+ * returns when somebody switches back to @prev, perhaps on another CPU. They are
+ * the first members of their threads: the stack and the running thread change
+ * together, so that what a return probe notes is always the stack's.
  */
 void arch_context_switch(struct arch_context *prev, struct arch_context *next);
 

@@ -14,6 +14,7 @@
 #include <lib/list.h>
 #include <arch/context.h>
 #include <arch/cpu.h>
+#include <probe/ret.h>
 
 #define THREAD_STACK_SIZE (16 * 1024)
 #define THREAD_NAME_MAX	  24
@@ -27,7 +28,7 @@ enum thread_state {
 struct waiter; /* kernel/wait.c */
 
 struct thread {
-	struct arch_context ctx; /* valid while not running */
+	struct arch_context ctx; /* first; valid while not running */
 	unsigned preempt_count;	 /* preemption is off while > 0 */
 	bool need_resched;	 /* the tick or a wake-up wants the CPU */
 	bool preempted;		 /* last left its CPU involuntarily */
@@ -51,6 +52,7 @@ struct thread {
 	bool detached;
 	unsigned long preempted_pc; /* where, if preempted by an interrupt */
 	u64 quiesce_seen;	    /* kernel/quiesce.c */
+	struct ret_stack ret;	    /* calls whose return is probed */
 	char probe_reason[96];	    /* kprobe_reason() */
 };
 

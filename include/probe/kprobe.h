@@ -38,6 +38,7 @@ enum kprobe_flag {
 	KPROBE_FLAG_CONTROL = BIT(1),  /* may change the pc; one per address */
 	/* The engine's: */
 	KPROBE_FLAG_QUARANTINED = BIT(6), /* its session was stopped */
+	KPROBE_FLAG_RETURN = BIT(7),	  /* it is part of a kretprobe */
 };
 
 /*

@@ -6,6 +6,7 @@
 #include <kernel/thread.h>
 #include <kernel/timer.h>
 #include <kernel/vm.h>
+#include <probe/ret.h>
 #include <probe/session.h>
 #include <probe/site.h>
 #include <probe/window.h>
@@ -18,6 +19,7 @@ void test_puts(const char *line)
 
 void test_leak_snapshot(struct test_leaks *leaks)
 {
+	test_leaks_add(leaks, "probes with calls under way", ret_orphans());
 	test_leaks_add(leaks, "frames", frames_total() - frames_free());
 	test_leaks_add(leaks, "heap bytes", heap_bytes_used());
 	test_leaks_add(leaks, "heap objects", heap_objects_used());

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hijacking a return address. Contract of arch/<A>/ret.S and <asm/ret.h>.
+ *
+ *	at the entry	arch_ret_address() is where the function will return to;
+ *			arch_ret_address_set() makes it ret_trampoline
+ *	at the return	ret_trampoline saves a struct pt_regs with interrupts
+ *			off, calls ret_return(), and goes on at the pc that it set
+ *
+ * On x86_64 the return address is the word at the stack pointer, on ppc64 the link
+ * register (of the local entry). A frame is known by the stack pointer at its
+ * entry, which on x86_64 is also the address of its return address.
+ *
+ * ret_trampoline is one instruction amidst breakpoints: a function that computes
+ * with its return address, instead of just using it, ends in one of those.
+ * None of this may be probed.
+ */
+#ifndef SONDE_ARCH_RET_H
+#define SONDE_ARCH_RET_H
+
+#include <lib/compiler.h>
+#include <arch/regs.h>
+
+extern const char ret_trampoline[];
+/* The breakpoints lie between these. */
+extern const char ret_pad_start[], ret_pad_end[];
+/* Where ret_return() returns to; a struct pt_regs lies above, as for trap(). */
+extern const char ret_resume[];
+
+static __always_inline unsigned long arch_ret_address(
+	const struct pt_regs *regs);
+static inline void arch_ret_address_set(struct pt_regs *regs, unsigned long pc);
+/* After a return: what the stack pointer was at the entry. */
+static inline unsigned long arch_ret_frame(const struct pt_regs *regs);
+/* ARCH_RET_POPS is 1 if it may have been lower: functions that pop arguments. */
+
+#include <asm/ret.h>
+
+#endif

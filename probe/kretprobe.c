@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Return probes come and go.
+ *
+ *	ret_check()	may it be one?			registration
+ *	ret_attach()	it has an owner
+ *	ret_start()	the owner calls its handler	enabling
+ *	ret_stop()	... or nothing			disabling, unregistering
+ *	ret_leave()	its counts are the client's	... after quiescence
+ *
+ * The owner stays as long as calls are under way. Each of them counts its end and
+ * still looks at the owner a moment longer, with interrupts off. So one that is
+ * found finished is freed only after another quiesce_cpus().
+ *
+ * All but ret_stop() and ret_owner_check() under probe_mutex.
+ */
+#include <arch/setjmp.h>
+#include <kernel/heap.h>
+#include <kernel/quiesce.h>
+#include <kernel/symtab.h>
+#include <lib/errno.h>
+#include <probe/ret.h>
+#include "owner.h"
+#include "site.h"
+
+static struct ret_owner *owners;
+
+/* The order of reading keeps the difference from being negative. */
+static void counts_read(const struct ret_owner *o, struct kretprobe_counts *c)
+{
+	c->changed = READ_ONCE(o->changed);
+	c->returned = load_acquire(&o->returned);
+	c->skipped = load_acquire(&o->skipped);
+	c->entered = READ_ONCE(o->entered);
+	c->outstanding = c->entered - c->returned - c->skipped;
+}
+
+/* Coming ------------------------------------------------------------------------ */
+
+static int refuse(const char **why, const char *reason, int err)
+{
+	*why = reason;
+	return err;
+}
+
+int ret_check(struct kprobe *p, unsigned long *addr, const char **why)
+{
+	const struct kretprobe *rp = kretprobe_of(p);
+	struct symbol sym, jmp;
+
+	if (!rp->handler)
+		return refuse(why, "it has no handler", -EINVAL);
+	if (rp->data_size > KRETPROBE_DATA_MAX)
+		return refuse(why, "its data are too large", -EINVAL);
+	if (symtab_lookup(*addr, &sym))
+		return refuse(why, "it belongs to no function", -EINVAL);
+	/* Whichever way a function is named, all callers pass its entry. */
+	if (*addr == sym.addr)
+		*addr = symbol_entry(&sym);
+	if (*addr != symbol_entry(&sym))
+		return refuse(why, "it is not the entry of a function",
+			      -EINVAL);
+	if (!symtab_lookup((unsigned long)setjmp, &jmp) && sym.addr == jmp.addr)
+		return refuse(why, "it returns twice", -EOPNOTSUPP);
+	return 0;
+}
+
+int ret_attach(struct kprobe *p, unsigned long addr)
+{
+	struct kretprobe *rp = kretprobe_of(p);
+	struct ret_owner *o = kzalloc(sizeof(*o));
+
+	if (!o)
+		return -ENOMEM;
+	o->kp = p;
+	o->call = ret_call_nothing;
+	o->addr = addr;
+	o->size = ALIGN_UP(sizeof(struct kretprobe_instance) + rp->data_size,
+			   16UL);
+	o->next = owners;
+	/* For ret_owner_check(). */
+	store_release(&owners, o);
+	rp->owner = o;
+	rp->nmissed = 0;
+	return 0;
+}
+
+void ret_start(struct kprobe *p)
+{
+	WRITE_ONCE(kretprobe_of(p)->owner->call, kretprobe_of(p)->handler);
+}
+
+/* Going ------------------------------------------------------------------------- */
+
+__noprobe void ret_stop(struct kprobe *p)
+{
+	WRITE_ONCE(kretprobe_of(p)->owner->call, ret_call_nothing);
+}
+
+void ret_leave(struct kprobe *p)
+{
+	struct kretprobe *rp = kretprobe_of(p);
+
+	counts_read(rp->owner, &rp->left);
+	rp->owner->orphan = true;
+	rp->owner = NULL;
+}
+
+static bool is_finished(const struct ret_owner *o)
+{
+	struct kretprobe_counts c;
+
+	counts_read(o, &c);
+	return o->orphan && c.outstanding == 0;
+}
+
+struct ret_owner *ret_owners_finished(void)
+{
+	struct ret_owner **link = &owners, *finished = NULL, *o;
+
+	while ((o = *link)) {
+		if (!is_finished(o)) {
+			link = &o->next;
+			continue;
+		}
+		*link = o->next;
+		o->next = finished;
+		finished = o;
+	}
+	return finished;
+}
+
+void ret_owners_free(struct ret_owner *finished)
+{
+	while (finished) {
+		struct ret_owner *next = finished->next;
+
+		kfree(finished);
+		finished = next;
+	}
+}
+
+unsigned ret_orphans(void)
+{
+	struct ret_owner *finished, *o;
+	unsigned n = 0;
+
+	mutex_lock(&probe_mutex);
+	finished = ret_owners_finished();
+	if (finished)
+		quiesce_cpus();
+	ret_owners_free(finished);
+	for (o = owners; o; o = o->next)
+		n += o->orphan;
+	mutex_unlock(&probe_mutex);
+	return n;
+}
+
+const struct ret_owner *ret_owner_check(const struct ret_owner *owner)
+{
+	const struct ret_owner *o = load_acquire(&owners);
+
+	while (o && o != owner)
+		o = o->next;
+	return o;
+}
+
+/* The public calls --------------------------------------------------------------- */
+
+struct kretprobe *get_kretprobe(const struct kretprobe_instance *ri)
+{
+	return kretprobe_of(ri->owner->kp);
+}
+
+static struct kprobe *prepare(struct kretprobe *rp)
+{
+	rp->kp.pre_handler = ret_enter;
+	kprobe_flags_set(&rp->kp, KPROBE_FLAG_RETURN);
+	return &rp->kp;
+}
+
+int register_kretprobe(struct kretprobe *rp)
+{
+	return register_kprobe(prepare(rp));
+}
+
+int unregister_kretprobe(struct kretprobe *rp)
+{
+	return unregister_kprobe(&rp->kp);
+}
+
+/* @call for the kprobes of @rps, as one batch. */
+static int batch(int (*call)(struct kprobe **ps, unsigned n),
+		 struct kretprobe **rps, unsigned n)
+{
+	struct kprobe **ps = kcalloc(n, sizeof(*ps));
+	int err;
+
+	if (!ps)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		ps[i] = prepare(rps[i]);
+	err = call(ps, n);
+	kfree(ps);
+	return err;
+}
+
+int register_kretprobes(struct kretprobe **rps, unsigned n)
+{
+	return batch(register_kprobes, rps, n);
+}
+
+int unregister_kretprobes(struct kretprobe **rps, unsigned n)
+{
+	return batch(unregister_kprobes, rps, n);
+}
+
+int register_kprobe_pair(struct kprobe *kp, struct kretprobe *rp)
+{
+	return register_kprobes((struct kprobe *[]){ kp, prepare(rp) }, 2);
+}
+
+int unregister_kprobe_pair(struct kprobe *kp, struct kretprobe *rp)
+{
+	return unregister_kprobes((struct kprobe *[]){ kp, &rp->kp }, 2);
+}
+
+int enable_kretprobe(struct kretprobe *rp)
+{
+	return enable_kprobe(&rp->kp);
+}
+
+int disable_kretprobe(struct kretprobe *rp)
+{
+	return disable_kprobe(&rp->kp);
+}
+
+void kretprobe_counts(const struct kretprobe *rp, struct kretprobe_counts *c)
+{
+	if (rp->owner)
+		counts_read(rp->owner, c);
+	else
+		*c = rp->left;
+}
