@@ -49,11 +49,11 @@ static bool print_frame(unsigned long pc, void *arg)
 	return ++*n < BACKTRACE_MAX;
 }
 
-void backtrace_print(const struct pt_regs *regs)
+void backtrace_print(const struct thread *t, const struct pt_regs *regs)
 {
 	unsigned n = 0;
 
-	arch_unwind(regs, print_frame, &n);
+	arch_unwind(t, regs, print_frame, &n);
 }
 
 /* The bytes around the pc, <> around the one it points to. */
@@ -126,7 +126,7 @@ static void print_others(void)
 		kprintf("cpu %u, thread %s, at %pS:\n", cpu->id,
 			cpu->thread->name,
 			(void *)instruction_pointer(&other_regs[cpu->id]));
-		backtrace_print(&other_regs[cpu->id]);
+		backtrace_print(cpu->thread, &other_regs[cpu->id]);
 	}
 }
 
@@ -140,7 +140,7 @@ static void report(const struct pt_regs *regs, const char *fmt, va_list ap)
 		current->name, cpu_count);
 	regs_print(regs);
 	kprintf("  backtrace:\n");
-	backtrace_print(regs);
+	backtrace_print(current, regs);
 	print_others();
 }
 

@@ -50,7 +50,7 @@ static int first_hit(struct kprobe *p __unused, struct pt_regs *regs)
 	hit.thread = current;
 	hit.time = clock_ns();
 	hit.regs = *regs;
-	arch_unwind(regs, add_caller, NULL);
+	arch_unwind(current, regs, add_caller, NULL);
 	store_release(&hit.taken, true); /* pairs with heartbeat() */
 	return 0;
 }

@@ -80,7 +80,7 @@ static void fill(struct hit *hit, const struct monitor_probe *p,
 	for (unsigned i = 0; i < HIT_ARGS; i++)
 		hit->arg[i] = regs_get_kernel_argument(regs, i);
 	hit->callers = 0;
-	arch_unwind(regs, add_caller, hit);
+	arch_unwind(current, regs, add_caller, hit);
 	hit->regs = *regs;
 }
 

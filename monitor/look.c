@@ -228,7 +228,7 @@ static bool bt_thread(struct thread *t, void *arg)
 	if (!bt->running && t->state != THREAD_DEAD) {
 		memset(&regs, 0, sizeof(regs));
 		arch_context_regs(&t->ctx, &regs);
-		arch_unwind(&regs, bt_add, bt);
+		arch_unwind(t, &regs, bt_add, bt);
 	}
 	return false;
 }
@@ -239,7 +239,7 @@ static void bt_nmi(void *arg, struct pt_regs *regs)
 	struct bt *bt = arg;
 
 	if (current->id == bt->id)
-		arch_unwind(regs, bt_add, bt);
+		arch_unwind(current, regs, bt_add, bt);
 }
 
 static int cmd_bt(const struct monitor_call *call)
@@ -264,7 +264,7 @@ static int cmd_bt(const struct monitor_call *call)
 		struct pt_regs regs;
 
 		arch_regs_capture(&regs);
-		arch_unwind(&regs, bt_add, &bt);
+		arch_unwind(current, &regs, bt_add, &bt);
 	} else if (bt.running) {
 		int error = smp_nmi_call(bt.cpu, bt_nmi, &bt);
 

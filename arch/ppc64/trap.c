@@ -10,6 +10,7 @@
 #include <arch/cpu.h>
 #include <arch/mmu.h>
 #include <arch/regs.h>
+#include <arch/ret.h>
 #include <arch/uaccess.h>
 #include <asm/hcall.h>
 #include <asm/trap.h>
@@ -18,6 +19,7 @@
 #include <kernel/panic.h>
 #include <kernel/symtab.h>
 #include <lib/errno.h>
+#include <probe/ret.h>
 
 /* H_SET_MODE (PAPR 14.5.4.3): resources and the values we want. */
 #define MODE_BIG_ENDIAN	   0
@@ -277,6 +279,10 @@ static bool link_is_caller(const struct pt_regs *regs, unsigned long saved)
 {
 	struct symbol sym;
 
+	/* It has just returned, and the link register is a leftover. */
+	if (regs->nip == (unsigned long)ret_trampoline)
+		return false;
+
 	if (!image_is_text(regs->link) || regs->link == saved)
 		return false;
 	/* In no function: gone astray by a call, perhaps through NULL. */
@@ -290,27 +296,47 @@ static bool link_is_caller(const struct pt_regs *regs, unsigned long saved)
 static bool frame_is_trap(unsigned long pc)
 {
 	return pc == (unsigned long)vec_trap_return ||
-	       pc == (unsigned long)vec_break_return;
+	       pc == (unsigned long)vec_break_return ||
+	       pc == (unsigned long)ret_resume;
 }
 
-void arch_unwind(const struct pt_regs *regs,
+/*
+ * @pc, or the true return address if a return probe has changed it to @pc: of
+ * the call that was made with the stack pointer @sp.
+ */
+static unsigned long true_return(const struct thread *t, unsigned long sp,
+				 unsigned long pc)
+{
+	unsigned long caller;
+
+	if (pc != (unsigned long)ret_trampoline)
+		return pc;
+	caller = ret_caller(t, sp);
+	return caller ? caller : pc;
+}
+
+void arch_unwind(const struct thread *t, const struct pt_regs *regs,
 		 bool (*fn)(unsigned long pc, void *arg), void *arg)
 {
 	unsigned long sp = regs->gpr[1], caller, pc;
 	bool innermost = true;
 	struct pt_regs trapped;
 
-	if (!fn(regs->nip, arg))
+	pc = true_return(t, sp, regs->nip);
+	if (!fn(regs->nip, arg) || (pc != regs->nip && !fn(pc, arg)))
 		return;
 	for (unsigned i = 0; i < UNWIND_MAX; i++, sp = caller) {
 		if (!peek_word(sp + FRAME_BACK_CHAIN, &caller))
 			return;
 		if (!caller || !peek_word(caller + FRAME_LR, &pc))
 			pc = 0;
+		/* The innermost function has no frame yet, or it has. */
 		if (innermost && link_is_caller(regs, pc) &&
-		    !fn(regs->link, arg))
+		    !fn(true_return(t, caller, true_return(t, sp, regs->link)),
+			arg))
 			return;
 		innermost = false;
+		pc = true_return(t, caller, pc);
 		if (!pc || !fn(pc, arg))
 			return;
 		if (!frame_is_trap(pc))

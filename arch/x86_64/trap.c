@@ -10,10 +10,12 @@
 
 #include <arch/cpu.h>
 #include <arch/regs.h>
+#include <arch/ret.h>
 #include <arch/uaccess.h>
 #include <kernel/percpu.h>
 #include <kernel/symtab.h>
 #include <lib/errno.h>
+#include <probe/ret.h>
 #include <asm/trap.h>
 
 #define VECTORS 256
@@ -290,12 +292,36 @@ static unsigned long frameless_return(const struct pt_regs *regs)
 	return 0;
 }
 
+/* The return address at @va; the true one if a return probe has changed it. */
+static bool read_return(const struct thread *t, unsigned long va,
+			unsigned long *pc)
+{
+	unsigned long caller;
+
+	if (!read_word(va, pc))
+		return false;
+	if (*pc == (unsigned long)ret_trampoline) {
+		caller = ret_caller(t, va);
+		*pc = caller ? caller : *pc;
+	}
+	return true;
+}
+
+/* Does a call that returns to @pc have a struct pt_regs right above? */
+static bool is_below_regs(unsigned long pc)
+{
+	return (pc >= (unsigned long)vec_start &&
+		pc < (unsigned long)vec_end) ||
+	       pc == (unsigned long)ret_resume;
+}
+
 /*
  * Each frame is the caller's bp with the return address above it. A return
  * address in vectors.S is trap()'s, right below the frame of what it
- * interrupted; the walk goes on there, whatever stack that is.
+ * interrupted; the walk goes on there, whatever stack that is. One in ret.S is
+ * ret_return()'s, and its frame is that of the caller of what has returned.
  */
-void arch_unwind(const struct pt_regs *regs,
+void arch_unwind(const struct thread *t, const struct pt_regs *regs,
 		 bool (*fn)(unsigned long pc, void *arg), void *arg)
 {
 	struct pt_regs trapped;
@@ -305,15 +331,18 @@ void arch_unwind(const struct pt_regs *regs,
 again:
 	if (!fn(regs->ip, arg))
 		return;
+	if (regs->ip == (unsigned long)ret_trampoline &&
+	    (pc = ret_caller(t, regs->sp - 8)) && !fn(pc, arg))
+		return;
 	next = frameless_return(regs);
-	if (next && (!read_word(next, &pc) || !fn(pc, arg)))
+	if (next && (!read_return(t, next, &pc) || !fn(pc, arg)))
 		return;
 
 	for (bp = regs->bp; bp && n++ < UNWIND_MAX; bp = next) {
-		if (!read_word(bp, &next) || !read_word(bp + 8, &pc) || !pc)
+		if (!read_word(bp, &next) || !read_return(t, bp + 8, &pc) ||
+		    !pc)
 			return;
-		if (pc >= (unsigned long)vec_start &&
-		    pc < (unsigned long)vec_end) {
+		if (is_below_regs(pc)) {
 			if (arch_copy_safe(&trapped, (void *)(bp + 16),
 					   sizeof(trapped)))
 				return;

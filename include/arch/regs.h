@@ -70,12 +70,14 @@ void arch_call_as(void *fn, const struct pt_regs *regs, const u64 *stack,
 void arch_regs_capture(struct pt_regs *regs);
 
 /*
- * Return addresses, innermost first. Starts at @regs' pc and walks frames with
- * fault-safe reads only, so that a broken stack ends the trace and nothing
+ * Return addresses, innermost first. Starts at @regs' pc and walks frames of @t
+ * with fault-safe reads only, so that a broken stack ends the trace and nothing
  * else. Calls @fn for each pc until it returns false. On ppc64 the link
- * register is reported where the innermost function has not saved it yet.
+ * register is reported where the innermost function has not saved it yet. Where
+ * a return probe has changed a return address, the true one is reported.
  */
-void arch_unwind(const struct pt_regs *regs,
+struct thread;
+void arch_unwind(const struct thread *t, const struct pt_regs *regs,
 		 bool (*fn)(unsigned long pc, void *arg), void *arg);
 
 #include <asm/regs.h>

@@ -19,7 +19,8 @@ __noreturn void panic_regs(const struct pt_regs *regs, const char *fmt, ...)
 /* Prints all of @regs by name, four to a line; code bytes around the pc. */
 void regs_print(const struct pt_regs *regs);
 /* Symbolised backtrace from @regs. */
-void backtrace_print(const struct pt_regs *regs);
+struct thread;
+void backtrace_print(const struct thread *t, const struct pt_regs *regs);
 
 #define ASSERT(c)                                                      \
 	do {                                                           \
