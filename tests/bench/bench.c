@@ -17,7 +17,7 @@
 #include <kernel/symtab.h>
 #include <lib/errno.h>
 #include <lib/string.h>
-#include <probe/kprobe.h>
+#include <probe/kretprobe.h>
 #include <probe/site.h>
 
 #define CALLS	  1000
@@ -35,6 +35,9 @@ struct row {
 	int (*measure)(const struct row *row, struct cost *cost);
 	unsigned probes;
 	bool post;
+	bool entry;	/* return probes: with an entry handler */
+	size_t data;	/* ... with so many bytes of data */
+	unsigned depth; /* ... on the levels of a recursion */
 	enum probe_plan plan;
 };
 
@@ -151,6 +154,76 @@ static int measure_hit(const struct row *row, struct cost *cost)
 	return unregister_kprobes(list, row->probes);
 }
 
+/* Return probes --------------------------------------------------------------- */
+
+#define RETURN_PROBES_MAX 4
+
+static __noclone unsigned long probed_recursion(unsigned long n)
+{
+	unsigned long below = n > 1 ? probed_recursion(n - 1) : 0;
+
+	barrier(); /* no loop */
+	return below + 1;
+}
+
+static int return_handler(struct kretprobe_instance *ri __unused,
+			  struct pt_regs *regs __unused)
+{
+	return 0;
+}
+
+static int data_handler(struct kretprobe_instance *ri,
+			struct pt_regs *regs __unused)
+{
+	*(u64 *)ri->data = 1;
+	return 0;
+}
+
+/* CALLS calls, each one of the levels of a recursion if @depth > 0. */
+static void call_returning(unsigned depth, struct cost *cost)
+{
+	unsigned long flags = arch_irq_save();
+	u64 traps = traps_so_far(), start = arch_cycles();
+
+	for (unsigned i = 0; depth == 0 && i < CALLS; i++)
+		probed_function(i);
+	for (unsigned i = 0; depth > 0 && i < CALLS / depth; i++)
+		probed_recursion(depth);
+	cost->insns = arch_cycles() - start;
+	cost->traps = traps_so_far() - traps;
+	arch_irq_restore(flags);
+}
+
+/* One call of a function with row->probes return probes, and its return. */
+static int measure_return(const struct row *row, struct cost *cost)
+{
+	static struct kretprobe rps[RETURN_PROBES_MAX];
+	struct kretprobe *all[RETURN_PROBES_MAX];
+	unsigned calls = row->depth ? CALLS / row->depth * row->depth : CALLS;
+	struct cost bare;
+	int err;
+
+	for (unsigned i = 0; i < row->probes; i++) {
+		all[i] = &rps[i];
+		rps[i] = (struct kretprobe){
+			.kp.addr = (unsigned long)(row->depth ?
+							   probed_recursion :
+							   probed_function),
+			.handler = row->data ? data_handler : return_handler,
+			.entry_handler = row->entry ? return_handler : NULL,
+			.data_size = row->data,
+		};
+	}
+	call_returning(row->depth, &bare);
+	err = register_kretprobes(all, row->probes);
+	if (err)
+		return err;
+	call_returning(row->depth, cost);
+	cost->insns = insns_of_ticks(cost->insns - bare.insns, calls);
+	cost->traps = (cost->traps - bare.traps) / calls;
+	return unregister_kretprobes(all, row->probes);
+}
+
 /*
  * So many addresses: the first two instructions of each function from our own
  * on. Those are tests, and nothing runs them meanwhile.
@@ -224,6 +297,14 @@ static const struct row rows[] = {
 	{ "break-x8",	     { 397, 873 },    measure_hit, .probes = 8 },
 	{ "break-step",	     { 0, 0 },	      measure_hit, .probes = 1,
 	  .plan = PLAN_STEP },
+	{ "ret-break",	     { 460, 1199 },   measure_return, .probes = 1 },
+	{ "ret-break-entry", { 0, 0 },	      measure_return, .probes = 1,
+	  .entry = true },
+	{ "ret-break-data",  { 0, 0 },	      measure_return, .probes = 1,
+	  .entry = true, .data = 8 },
+	{ "ret-break-x4",    { 0, 0 },	      measure_return, .probes = 4 },
+	{ "ret-break-depth32", { 0, 0 },      measure_return, .probes = 1,
+	  .depth = 32 },
 	{ "register-1",	     { 1600000, 220000 }, measure_register,
 	  .probes = 1 },
 	{ "register-1024",   { 1620000000, 228000000 }, measure_register,
