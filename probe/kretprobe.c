@@ -174,7 +174,12 @@ struct kretprobe *get_kretprobe(const struct kretprobe_instance *ri)
 
 static struct kprobe *prepare(struct kretprobe *rp)
 {
-	rp->kp.pre_handler = ret_enter;
+	if (rp->maxactive > 0)
+		rp->kp.pre_handler = ret_enter;
+	else if (rp->entry_handler)
+		rp->kp.pre_handler = ret_enter_asking;
+	else
+		rp->kp.pre_handler = ret_enter_plain;
 	kprobe_flags_set(&rp->kp, KPROBE_FLAG_RETURN);
 	return &rp->kp;
 }

@@ -14,9 +14,9 @@
 struct ret_owner {
 	struct kprobe *kp;	  /* whose handler it is, for struct hit */
 	kretprobe_handler_t call; /* never NULL: the handler, or nothing */
-	u64 entered, returned, skipped, changed; /* atomic */
+	u64 returned, entered, skipped, changed; /* atomic */
+	size_t size;				 /* of an instance */
 	unsigned long addr;			 /* of the function */
-	u16 size;				 /* of an instance */
 	bool orphan;				 /* its probe is gone */
 	struct ret_owner *next;			 /* all there are */
 };
@@ -32,8 +32,10 @@ void ret_leave(struct kprobe *p);
 struct ret_owner *ret_owners_finished(void);
 void ret_owners_free(struct ret_owner *finished);
 
-/* The kretprobe's pre_handler. No-probe. */
+/* The kretprobe's pre_handler: in general, and without a bound. No-probe. */
 int ret_enter(struct kprobe *p, struct pt_regs *regs);
+int ret_enter_plain(struct kprobe *p, struct pt_regs *regs);
+int ret_enter_asking(struct kprobe *p, struct pt_regs *regs);
 /* What owner->call is while the probe may not be called. No-probe. */
 int ret_call_nothing(struct kretprobe_instance *ri, struct pt_regs *regs);
 
@@ -48,18 +50,6 @@ static __always_inline struct kretprobe *kretprobe_of(struct kprobe *p)
 static __always_inline bool kprobe_is_return(const struct kprobe *p)
 {
 	return p->flags & KPROBE_FLAG_RETURN;
-}
-
-static __always_inline struct kretprobe_instance *ret_above(
-	struct kretprobe_instance *ri)
-{
-	return (struct kretprobe_instance *)((char *)ri + ri->size);
-}
-
-static __always_inline struct kretprobe_instance *ret_below(
-	struct kretprobe_instance *ri)
-{
-	return (struct kretprobe_instance *)((char *)ri - ri->below);
 }
 
 static __always_inline void ret_count(u64 *counter)

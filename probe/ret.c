@@ -34,8 +34,23 @@
 
 #define TRAMPOLINE ((unsigned long)ret_trampoline)
 
-/* The slot of the return address held ret_trampoline, or does from now on. */
-#define RET_HIJACKED BIT(0)
+STATIC_ASSERT(offsetof(struct thread, preempt_count) == THREAD_PREEMPT);
+STATIC_ASSERT(offsetof(struct thread, ret.top) == THREAD_RET_TOP);
+STATIC_ASSERT(offsetof(struct ret_stack, free) ==
+	      offsetof(struct ret_stack, top) + 8);
+STATIC_ASSERT(offsetof(struct kretprobe_instance, owner) == RI_OWNER);
+STATIC_ASSERT(offsetof(struct kretprobe_instance, ret_addr) == RI_RET_ADDR);
+STATIC_ASSERT(offsetof(struct kretprobe_instance, sp) == RI_SP);
+STATIC_ASSERT(offsetof(struct kretprobe_instance, below) == RI_BELOW);
+STATIC_ASSERT(offsetof(struct ret_owner, kp) == OWNER_KP && OWNER_KP == 0);
+STATIC_ASSERT(offsetof(struct ret_owner, call) == OWNER_CALL);
+STATIC_ASSERT(offsetof(struct ret_owner, returned) == OWNER_RETURNED);
+STATIC_ASSERT(offsetof(struct hit, regs) == HIT_REGS);
+STATIC_ASSERT(offsetof(struct hit, turn) == HIT_TURN);
+STATIC_ASSERT(offsetof(struct hit, resume) == HIT_RESUME);
+STATIC_ASSERT(offsetof(struct hit, go_on) == HIT_GO_ON);
+STATIC_ASSERT(offsetof(struct hit, frame) == HIT_FRAME);
+STATIC_ASSERT(offsetof(struct hit, preempt_count) == HIT_PREEMPT);
 
 __noprobe int ret_call_nothing(struct kretprobe_instance *ri __unused,
 			       struct pt_regs *regs __unused)
@@ -62,8 +77,8 @@ static __noprobe void take(struct ret_stack *stack,
 			   struct kretprobe_instance *ri)
 {
 	ri->sp = 0;
-	while (stack->top->sp == 0)
-		stack->top = ret_below(stack->top);
+	for (; stack->top->sp == 0; stack->top = stack->top->below)
+		stack->free = stack->top;
 }
 
 static __noprobe void skip(struct ret_stack *stack,
@@ -79,39 +94,35 @@ static __noprobe struct kretprobe_instance *find(struct ret_stack *stack,
 {
 	struct kretprobe_instance *ri = stack->top;
 
-	while (ri->below > 0 && ri->sp != sp)
-		ri = ret_below(ri);
-	return ri->below > 0 ? ri : NULL;
+	while (ri->below && ri->sp != sp)
+		ri = ri->below;
+	return ri->below ? ri : NULL;
 }
 
 /* Entry ------------------------------------------------------------------------ */
 
 /*
- * Frame @sp is entered and will return to @to, but its place is taken by @ri: by
- * other probes of the same function, or by the function that ended in a jump to
- * this one; or is that a call which never returned?
+ * At the entry of frame @sp, which will return to @to, others are noted at or
+ * below it. Those below are gone. Those in its very place are of other probes of
+ * the same function, or of a function that ended in a jump to this one, if their
+ * change of the return address still stands; else they are gone as well.
+ *
+ * True, with the true address in *to, if there is a way back.
  */
-static __noprobe bool is_stale(const struct kretprobe_instance *ri,
-			       unsigned long to)
+static __noprobe bool enter_again(struct ret_stack *stack, unsigned long sp,
+				  unsigned long *to)
 {
-	return to != TRAMPOLINE && (ri->flags & RET_HIJACKED);
-}
+	struct kretprobe_instance *ri = stack->top, *below;
 
-/*
- * At the entry of frame @sp, others are noted at or below it. Drops those that
- * are gone; true, with the true address in *to, if there is a way back.
- */
-static __noprobe bool enter_slowly(struct ret_stack *stack, unsigned long sp,
-				   unsigned long *to)
-{
-	struct kretprobe_instance *ri = stack->top;
-
-	for (; ri->below > 0; ri = ret_below(ri)) {
-		bool gone = ri->sp == sp ? is_stale(ri, *to) : ri->sp < sp;
-
-		if (ri->sp == 0)
-			continue;
-		if (gone && same_stack(current, ri->sp, sp))
+	if (likely(ri->sp == sp && *to == TRAMPOLINE)) {
+		*to = ri->ret_addr;
+		return true;
+	}
+	for (; ri->below; ri = below) {
+		below = ri->below;
+		if (ri->sp == sp ? *to != TRAMPOLINE
+				 : ri->sp && ri->sp < sp &&
+					   same_stack(current, ri->sp, sp))
 			skip(stack, ri);
 	}
 	if (*to != TRAMPOLINE)
@@ -122,13 +133,11 @@ static __noprobe bool enter_slowly(struct ret_stack *stack, unsigned long sp,
 	return ri;
 }
 
-/* Is there room for @ri? Beyond the soft limit, there should be more soon. */
-static __noprobe bool has_room(struct ret_stack *stack,
-			       const struct kretprobe_instance *ri,
-			       unsigned size)
+/* Is there room for @size bytes? There should be more soon. */
+static __noprobe bool has_room(struct ret_stack *stack, size_t size)
 {
 	stack->tight = true;
-	return (const char *)ri + size <= stack->end;
+	return (char *)stack->free + size <= stack->end;
 }
 
 /* After @entered were counted. Calls that end meanwhile may be seen or not. */
@@ -145,7 +154,7 @@ static __noprobe bool admit(const struct kretprobe *rp, struct ret_owner *owner)
 {
 	u64 before = __atomic_fetch_add(&owner->entered, 1, __ATOMIC_RELAXED);
 
-	if (!is_full(rp, owner, before))
+	if (rp->maxactive <= 0 || !is_full(rp, owner, before))
 		return true;
 	__atomic_fetch_sub(&owner->entered, 1, __ATOMIC_RELAXED);
 	return false;
@@ -157,6 +166,31 @@ static __noprobe int miss(struct kretprobe *rp)
 	return 0;
 }
 
+static __always_inline void fill(struct ret_stack *stack,
+				 struct ret_owner *owner, unsigned long sp,
+				 unsigned long to)
+{
+	struct kretprobe_instance *ri = stack->free;
+
+	ri->owner = owner;
+	ri->ret_addr = to;
+	ri->sp = sp;
+	ri->below = stack->top;
+}
+
+/* From here on the call is under way. */
+static __always_inline int push(struct ret_stack *stack,
+				struct ret_owner *owner, struct pt_regs *regs)
+{
+	struct kretprobe_instance *ri = stack->free;
+
+	stack->top = ri;
+	stack->free = (void *)((char *)ri + owner->size);
+	arch_ret_address_set(regs, TRAMPOLINE);
+	return 0;
+}
+
+/* In general. If an entry handler is abandoned, nothing has happened. */
 __noprobe int ret_enter(struct kprobe *p, struct pt_regs *regs)
 {
 	struct kretprobe *rp = kretprobe_of(p);
@@ -164,84 +198,116 @@ __noprobe int ret_enter(struct kprobe *p, struct pt_regs *regs)
 	struct ret_stack *stack = &current->ret;
 	unsigned long sp = kernel_stack_pointer(regs);
 	unsigned long to = arch_ret_address(regs);
-	struct kretprobe_instance *ri;
 
-	if (unlikely(stack->top->sp <= sp) && !enter_slowly(stack, sp, &to))
+	if (unlikely(stack->top->sp <= sp) && !enter_again(stack, sp, &to))
 		return miss(rp);
-	ri = ret_above(stack->top);
-	if (unlikely((char *)ri + owner->size > stack->soft) &&
-	    !has_room(stack, ri, owner->size))
+	if (unlikely((char *)stack->free + owner->size > stack->soft) &&
+	    !has_room(stack, owner->size))
 		return miss(rp);
-	if (unlikely(rp->maxactive > 0) && is_full(rp, owner, owner->entered))
+	if (rp->maxactive > 0 && is_full(rp, owner, owner->entered))
 		return miss(rp);
-	ri->owner = owner;
-	ri->ret_addr = to;
-	ri->sp = sp;
-	ri->size = owner->size;
-	ri->below = stack->top->size;
-	ri->flags = RET_HIJACKED;
-	if (rp->entry_handler && rp->entry_handler(ri, regs))
+	fill(stack, owner, sp, to);
+	if (rp->entry_handler && rp->entry_handler(stack->free, regs))
 		return 0;
-	/* An entry handler that was abandoned has left no trace. */
-	if (likely(rp->maxactive <= 0))
-		ret_count(&owner->entered);
-	else if (!admit(rp, owner))
+	if (!admit(rp, owner))
 		return miss(rp);
-	stack->top = ri;
-	arch_ret_address_set(regs, TRAMPOLINE);
-	return 0;
+	return push(stack, owner, regs);
+}
+
+/* The usual: true if nothing is to be found out but the true address. */
+static __always_inline bool prepare(struct ret_stack *stack,
+				    struct ret_owner *owner,
+				    const struct pt_regs *regs)
+{
+	unsigned long sp = kernel_stack_pointer(regs);
+	unsigned long to = arch_ret_address(regs);
+	const struct kretprobe_instance *top = stack->top;
+
+	if (unlikely(top->sp <= sp)) {
+		if (top->sp != sp || to != TRAMPOLINE)
+			return false;
+		to = top->ret_addr;
+	}
+	if (unlikely((char *)stack->free + owner->size > stack->soft))
+		return false;
+	fill(stack, owner, sp, to);
+	return true;
+}
+
+/* In the usual case, with neither entry handler nor bound. */
+__noprobe int ret_enter_plain(struct kprobe *p, struct pt_regs *regs)
+{
+	struct ret_owner *owner = kretprobe_of(p)->owner;
+	struct ret_stack *stack = &current->ret;
+
+	if (unlikely(!prepare(stack, owner, regs)))
+		return ret_enter(p, regs);
+	ret_count(&owner->entered);
+	return push(stack, owner, regs);
+}
+
+/* Nothing is kept in registers across the handler: they cost more. */
+static __noprobe int push_later(struct kprobe *p, struct pt_regs *regs)
+{
+	struct ret_owner *owner = kretprobe_of(p)->owner;
+
+	ret_count(&owner->entered);
+	return push(&current->ret, owner, regs);
+}
+
+/* In the usual case, with an entry handler and no bound. */
+__noprobe int ret_enter_asking(struct kprobe *p, struct pt_regs *regs)
+{
+	struct kretprobe *rp = kretprobe_of(p);
+	struct ret_stack *stack = &current->ret;
+
+	if (unlikely(!prepare(stack, rp->owner, regs)))
+		return ret_enter(p, regs);
+	if (rp->entry_handler(stack->free, regs))
+		return 0;
+	return push_later(p, regs);
 }
 
 /* Return ----------------------------------------------------------------------- */
 
-/* @ri is off its stack. */
-static __always_inline void call(struct hit *h, struct kretprobe_instance *ri)
-{
-	struct ret_owner *owner = ri->owner;
-
-	h->turn = &owner->kp;
-	instruction_pointer_set(h->regs, h->go_on);
-	ret_count(&owner->returned);
-	owner->call(ri, h->regs);
-}
-
-static __always_inline void end(struct cpu *cpu, struct hit *h)
-{
-	instruction_pointer_set(h->regs, h->go_on);
-	level_end(cpu);
-}
-
-/* All that are left of frame h->frame, wherever they are. */
-static __noprobe void run_slowly(struct cpu *cpu, struct hit *h)
+/* All that is left of frame h->frame, wherever it is; the last one first. */
+__noprobe void ret_run(struct cpu *cpu, struct hit *h)
 {
 	struct ret_stack *stack = &current->ret;
 	struct kretprobe_instance *ri;
 
 	while ((ri = find(stack, h->frame))) {
+		struct ret_owner *owner = ri->owner;
+
 		take(stack, ri);
 		cpu->hit_turns++;
-		call(h, ri);
+		h->turn = &owner->kp;
+		instruction_pointer_set(h->regs, h->go_on);
+		ret_count(&owner->returned);
+		owner->call(ri, h->regs);
 	}
-	end(cpu, h);
+	instruction_pointer_set(h->regs, h->go_on);
+	level_end(cpu);
 }
 
-static __always_inline struct hit *begin(struct cpu *cpu, struct pt_regs *regs,
-					 const struct kretprobe_instance *ri)
+static __noprobe void run(struct pt_regs *regs, unsigned long frame,
+			  unsigned long go_on)
 {
+	struct cpu *cpu = this_cpu();
 	struct hit *h = level_begin(cpu);
 
 	h->regs = regs;
-	h->go_on = ri->ret_addr;
-	h->frame = ri->sp;
-	h->resume = run_slowly;
+	h->resume = ret_run;
+	h->go_on = go_on;
+	h->frame = frame;
 	h->preempt_count = current->preempt_count;
-	return h;
+	ret_run(cpu, h);
 }
 
 static __noprobe __noclone __noreturn void lost(struct pt_regs *regs,
 						struct ret_stack *stack)
 {
-	const struct kretprobe_instance *last = ret_above(stack->top);
+	const struct kretprobe_instance *last = stack->free;
 	const struct ret_owner *owner = ret_owner_check(last->owner);
 
 	instruction_pointer_set(regs, TRAMPOLINE);
@@ -263,7 +329,7 @@ static __noprobe struct kretprobe_instance *find_frame(struct ret_stack *stack,
 
 	if (ri || !ARCH_RET_POPS)
 		return ri;
-	for (ri = stack->top; ri->below > 0; ri = ret_below(ri)) {
+	for (ri = stack->top; ri->below; ri = ri->below) {
 		if (ri->sp < sp && same_stack(current, ri->sp, sp) &&
 		    (!best || ri->sp > best->sp))
 			best = ri;
@@ -272,15 +338,16 @@ static __noprobe struct kretprobe_instance *find_frame(struct ret_stack *stack,
 }
 
 /* The note of what returns now, once those of skipped frames are dropped. */
-static __noprobe struct kretprobe_instance *settle(struct ret_stack *stack,
-						   struct pt_regs *regs)
+static __noprobe struct kretprobe_instance *settle(struct pt_regs *regs)
 {
-	struct kretprobe_instance *found, *ri;
+	struct ret_stack *stack = &current->ret;
+	struct kretprobe_instance *found, *ri, *below;
 
 	found = find_frame(stack, arch_ret_frame(regs));
 	if (!found)
 		lost(regs, stack);
-	for (ri = stack->top; ri != found; ri = ret_below(ri)) {
+	for (ri = stack->top; ri != found; ri = below) {
+		below = ri->below;
 		if (ri->sp && ri->sp < found->sp &&
 		    same_stack(current, ri->sp, found->sp))
 			skip(stack, ri);
@@ -288,26 +355,12 @@ static __noprobe struct kretprobe_instance *settle(struct ret_stack *stack,
 	return found;
 }
 
+/* The usual case, that the last one noted returns first, is in ret.S. */
 __noprobe void ret_return(struct pt_regs *regs)
 {
-	struct cpu *cpu = this_cpu();
-	struct ret_stack *stack = &current->ret;
-	struct kretprobe_instance *ri = stack->top;
-	unsigned long sp = arch_ret_frame(regs);
-	struct hit *h;
+	struct kretprobe_instance *ri = settle(regs);
 
-	if (unlikely(ri->sp != sp)) {
-		ri = settle(stack, regs);
-		run_slowly(cpu, begin(cpu, regs, ri));
-		return;
-	}
-	h = begin(cpu, regs, ri);
-	do {
-		stack->top = ret_below(ri);
-		call(h, ri);
-		ri = stack->top;
-	} while (unlikely(ri->sp == sp));
-	end(cpu, h);
+	run(regs, ri->sp, ri->ret_addr);
 }
 
 /* Off the straight path --------------------------------------------------------- */
@@ -319,25 +372,21 @@ __noprobe void ret_return(struct pt_regs *regs)
  */
 __noprobe bool ret_hit_beside(struct pt_regs *regs, struct trap *t)
 {
-	unsigned long off = t->pc - TRAMPOLINE;
-	struct ret_stack *stack = &current->ret;
+	unsigned long off = t->pc - TRAMPOLINE, to;
 	struct kretprobe_instance *ri;
 	struct symbol sym;
-	struct hit *h;
 
 	if (t->pc < (unsigned long)ret_pad_start ||
 	    t->pc >= (unsigned long)ret_pad_end)
 		return false;
-	ri = settle(stack, regs);
-	if (symtab_lookup(ri->ret_addr, &sym) ||
-	    ri->ret_addr + off - sym.addr >= sym.size)
+	ri = settle(regs);
+	to = ri->ret_addr + off;
+	if (symtab_lookup(ri->ret_addr, &sym) || to - sym.addr >= sym.size)
 		panic_regs(regs, "%pS changed its return address, %pS by %ld",
 			   (void *)ri->owner->addr, (void *)ri->ret_addr,
 			   (long)off);
 	ret_count(&ri->owner->changed);
-	h = begin(this_cpu(), regs, ri);
-	h->go_on += off;
-	run_slowly(this_cpu(), h);
+	run(regs, ri->sp, to);
 	return true;
 }
 
@@ -345,6 +394,6 @@ void ret_thread_gone(struct thread *t)
 {
 	struct kretprobe_instance *ri;
 
-	while ((ri = t->ret.top)->below > 0)
+	while ((ri = t->ret.top)->below)
 		skip(&t->ret, ri);
 }

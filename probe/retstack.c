@@ -24,7 +24,6 @@
 /* Every shadow stack begins with one like this. */
 static const struct kretprobe_instance bottom = {
 	.sp = ~0ul,
-	.size = sizeof(bottom),
 };
 
 static void set_limits(struct ret_stack *s, size_t size)
@@ -41,6 +40,7 @@ int ret_stack_create(struct ret_stack *s)
 		return -ENOMEM;
 	memcpy(s->base, &bottom, sizeof(bottom));
 	s->top = (struct kretprobe_instance *)s->base;
+	s->free = s->top + 1;
 	set_limits(s, STACK_FIRST);
 	return 0;
 }
@@ -65,15 +65,21 @@ int ret_init(void)
 	return err;
 }
 
+static void *moved(const void *p, const struct ret_stack *s, char *base)
+{
+	return base + ((const char *)p - s->base);
+}
+
 /*
- * Offsets in it do not change, so it can be copied. An NMI may use it at any time,
- * but has always left it as it was. The new one is larger: what compares the new
- * top with the old limits finds room, or none, but never room that is not there.
+ * An NMI may use it at any time, but has always left it as it was. The new one is
+ * larger: what compares a place in one with the limit of the other finds room, or
+ * none, but never room that is not there.
  */
 void ret_stack_grow(void)
 {
 	struct ret_stack *s = &current->ret;
-	size_t size = (size_t)(s->end - s->base) * 2, used;
+	size_t size = (size_t)(s->end - s->base) * 2;
+	struct kretprobe_instance *ri;
 	char *base, *old;
 	unsigned long flags;
 
@@ -84,12 +90,12 @@ void ret_stack_grow(void)
 	if (!base)
 		return; /* it is tight again at the next call */
 	flags = arch_irq_save();
-	used = (size_t)((char *)ret_above(s->top) - s->base);
-	memcpy(base, s->base, used);
+	memcpy(base, s->base, (size_t)((char *)s->free - s->base));
+	for (ri = moved(s->top, s, base); ri->below; ri = ri->below)
+		ri->below = moved(ri->below, s, base);
+	WRITE_ONCE(s->top, moved(s->top, s, base));
+	WRITE_ONCE(s->free, moved(s->free, s, base));
 	old = s->base;
-	WRITE_ONCE(
-		s->top,
-		(struct kretprobe_instance *)(base + ((char *)s->top - old)));
 	s->base = base;
 	set_limits(s, size);
 	arch_irq_restore(flags);
@@ -98,13 +104,13 @@ void ret_stack_grow(void)
 
 unsigned long ret_caller(const struct thread *t, unsigned long sp)
 {
-	const char *at = (const char *)READ_ONCE(t->ret.top);
+	const struct kretprobe_instance *at = READ_ONCE(t->ret.top);
 	struct kretprobe_instance ri;
 
-	while (at && peek(&ri, at, sizeof(ri)) == 0 && ri.below > 0) {
+	for (; at && peek(&ri, at, sizeof(ri)) == 0 && ri.below;
+	     at = ri.below) {
 		if (ri.sp == sp)
 			return ri.ret_addr;
-		at -= ri.below;
 	}
 	return 0;
 }

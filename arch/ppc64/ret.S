@@ -4,14 +4,16 @@
  */
 #include <frame.h>
 #include <asm/entry.h>
+#include <kernel/percpu.h>
+#include <probe/ret.h>
 
 	.section .text.noprobe, "ax"
 
-#define PAD	 32 /* words */
-#define RET_SIZE (FRAME_REGS + PT_SIZE)
+#define PAD	  32 /* breakpoints before and behind */
+#define RET_SIZE  (FRAME_REGS + PT_SIZE)
 #define REGS(off) (FRAME_REGS + (off))
 
-/* What a call preserves, and so does C. */
+/* What a call preserves. */
 .macro EACH_SAVED insn
 	.irp n, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, \
 		30, 31
@@ -36,6 +38,14 @@ ret_pad_end:
 /*
  * As after a return: only the return value and what a call preserves is alive.
  * Nothing is below the stack pointer, since who has just called has no red zone.
+ * In between:
+ *
+ *	r25	the struct pt_regs
+ *	r26	where the function returns to
+ *	r27	how far the turns of this CPU have come
+ *	r28	level 0 of its hits
+ *	r29	the frame: r1 as it is at a function's entry and after its return
+ *	r30	the running thread
  */
 FUNC ret_body
 	stdu	%r1, -RET_SIZE(%r1)
@@ -45,25 +55,75 @@ FUNC ret_body
 	std	%r3, REGS(PT_GPR(3))(%r1)
 	std	%r4, REGS(PT_GPR(4))(%r1)
 	EACH_SAVED std
-	std	%r2, REGS(PT_GPR(2))(%r1)
-	std	%r13, REGS(PT_GPR(13))(%r1)
-	addi	%r6, %r1, RET_SIZE
 	mfcr	%r7
-	std	%r6, REGS(PT_GPR(1))(%r1)
+	addi	%r29, %r1, RET_SIZE
+	addi	%r25, %r1, FRAME_REGS
+	std	%r2, REGS(PT_GPR(2))(%r1)
+	std	%r29, REGS(PT_GPR(1))(%r1)
 	std	%r5, REGS(PT_MSR)(%r1)
 	std	%r7, REGS(PT_CCR)(%r1)
-	addi	%r3, %r1, FRAME_REGS
-	bl	ret_return
-	.globl	ret_resume
-ret_resume:
-	nop
-	ld	%r0, REGS(PT_NIP)(%r1)
-	ld	%r5, REGS(PT_MSR)(%r1)
+
+	ld	%r30, CPU_CURRENT(%r13)
+	ld	%r3, THREAD_RET_TOP(%r30)
+	ld	%r0, RI_SP(%r3)
+	cmpd	%r0, %r29
+	bne-	3f
+	ld	%r27, CPU_HIT_TURNS(%r13)	/* as level_begin() and run() do */
+	addi	%r27, %r27, 1
+	std	%r27, CPU_HIT_TURNS(%r13)
+	li	%r0, 1
+	stw	%r0, CPU_HIT_LEVELS(%r13)
+	ld	%r28, CPU_HITS(%r13)
+	lwz	%r6, THREAD_PREEMPT(%r30)
+	ld	%r26, RI_RET_ADDR(%r3)
+	LOAD_REL %r7, ret_run
+	std	%r25, HIT_REGS(%r28)
+	std	%r7, HIT_RESUME(%r28)
+	std	%r26, HIT_GO_ON(%r28)
+	std	%r29, HIT_FRAME(%r28)
+	stw	%r6, HIT_PREEMPT(%r28)
+
+1:	ld	%r6, RI_BELOW(%r3)		/* as ret_run() does */
+	ld	%r7, RI_OWNER(%r3)
+	std	%r3, THREAD_RET_TOP + 8(%r30)
+	std	%r6, THREAD_RET_TOP(%r30)
+	std	%r7, HIT_TURN(%r28)
+	std	%r26, REGS(PT_NIP)(%r1)
+	addi	%r8, %r7, OWNER_RETURNED
+2:	ldarx	%r9, 0, %r8
+	addi	%r9, %r9, 1
+	stdcx.	%r9, 0, %r8
+	bne-	2b
+	ld	%r12, OWNER_CALL(%r7)
+	mr	%r4, %r25
+	mtctr	%r12
+	bctrl
+	ld	%r3, THREAD_RET_TOP(%r30)
+	ld	%r0, RI_SP(%r3)
+	cmpd	%r0, %r29
+	beq-	5f
+	li	%r0, 0
+	stw	%r0, CPU_HIT_LEVELS(%r13)
+
+	mtlr	%r26
+4:	ld	%r5, REGS(PT_MSR)(%r1)
 	ld	%r3, REGS(PT_GPR(3))(%r1)
 	ld	%r4, REGS(PT_GPR(4))(%r1)
 	EACH_SAVED ld
-	mtlr	%r0
 	mtmsrd	%r5, 1
 	addi	%r1, %r1, RET_SIZE
 	blr
+
+5:	addi	%r27, %r27, 1
+	std	%r27, CPU_HIT_TURNS(%r13)
+	b	1b
+
+3:	mr	%r3, %r25
+	bl	ret_return
+	nop
+	ld	%r0, REGS(PT_NIP)(%r1)
+	mtlr	%r0
+	b	4b
+	.globl	ret_body_end
+ret_body_end:
 END ret_body

@@ -297,7 +297,8 @@ static bool frame_is_trap(unsigned long pc)
 {
 	return pc == (unsigned long)vec_trap_return ||
 	       pc == (unsigned long)vec_break_return ||
-	       pc == (unsigned long)ret_resume;
+	       (pc >= (unsigned long)ret_body &&
+		pc < (unsigned long)ret_body_end);
 }
 
 /*

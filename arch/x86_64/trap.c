@@ -312,14 +312,15 @@ static bool is_below_regs(unsigned long pc)
 {
 	return (pc >= (unsigned long)vec_start &&
 		pc < (unsigned long)vec_end) ||
-	       pc == (unsigned long)ret_resume;
+	       (pc >= (unsigned long)ret_body &&
+		pc < (unsigned long)ret_body_end);
 }
 
 /*
  * Each frame is the caller's bp with the return address above it. A return
  * address in vectors.S is trap()'s, right below the frame of what it
- * interrupted; the walk goes on there, whatever stack that is. One in ret.S is
- * ret_return()'s, and its frame is that of the caller of what has returned.
+ * interrupted; the walk goes on there, whatever stack that is. Above one in
+ * ret.S is the frame of the caller of what has returned.
  */
 void arch_unwind(const struct thread *t, const struct pt_regs *regs,
 		 bool (*fn)(unsigned long pc, void *arg), void *arg)

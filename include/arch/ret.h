@@ -5,7 +5,8 @@
  *	at the entry	arch_ret_address() is where the function will return to;
  *			arch_ret_address_set() makes it ret_trampoline
  *	at the return	ret_trampoline saves a struct pt_regs with interrupts
- *			off, calls ret_return(), and goes on at the pc that it set
+ *			off, does in the usual case what ret_return() does in
+ *			all, and goes on at the true address
  *
  * On x86_64 the return address is the word at the stack pointer, on ppc64 the link
  * register (of the local entry). A frame is known by the stack pointer at its
@@ -24,8 +25,8 @@
 extern const char ret_trampoline[];
 /* The breakpoints lie between these. */
 extern const char ret_pad_start[], ret_pad_end[];
-/* Where ret_return() returns to; a struct pt_regs lies above, as for trap(). */
-extern const char ret_resume[];
+/* What calls in between return to; a struct pt_regs is above, as for trap(). */
+extern const char ret_body[], ret_body_end[];
 
 static __always_inline unsigned long arch_ret_address(
 	const struct pt_regs *regs);

@@ -32,6 +32,7 @@ struct thread {
 	unsigned preempt_count;	 /* preemption is off while > 0 */
 	bool need_resched;	 /* the tick or a wake-up wants the CPU */
 	bool preempted;		 /* last left its CPU involuntarily */
+	struct ret_stack ret;	 /* calls whose return is probed */
 	enum thread_state state;
 	unsigned cpu;		/* runs or last ran there */
 	u32 affinity;		/* bit per CPU */
@@ -52,7 +53,6 @@ struct thread {
 	bool detached;
 	unsigned long preempted_pc; /* where, if preempted by an interrupt */
 	u64 quiesce_seen;	    /* kernel/quiesce.c */
-	struct ret_stack ret;	    /* calls whose return is probed */
 	char probe_reason[96];	    /* kprobe_reason() */
 };
 

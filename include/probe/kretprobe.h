@@ -31,9 +31,7 @@ struct kretprobe_instance {
 	struct ret_owner *owner;
 	unsigned long ret_addr; /* the true one, in the caller */
 	unsigned long sp;	/* which frame it is; 0: none any more */
-	u16 size;		/* of this, with data */
-	u16 below;		/* of the one below */
-	u32 flags;
+	struct kretprobe_instance *below;
 	char data[]; /* of kretprobe.data_size bytes, for the client */
 };
 

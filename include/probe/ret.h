@@ -6,16 +6,36 @@
 #ifndef SONDE_PROBE_RET_H
 #define SONDE_PROBE_RET_H
 
+/* Offsets of what arch/<A>/ret.S touches; asserted in probe/ret.c. */
+#define THREAD_PREEMPT 8  /* struct thread: preempt_count */
+#define THREAD_RET_TOP 16 /* ret.top */
+#define RI_OWNER       0  /* struct kretprobe_instance */
+#define RI_RET_ADDR    8
+#define RI_SP	       16
+#define RI_BELOW       24
+#define OWNER_KP       0 /* struct ret_owner */
+#define OWNER_CALL     8
+#define OWNER_RETURNED 16
+#define HIT_REGS       8 /* struct hit */
+#define HIT_TURN       16
+#define HIT_RESUME     24
+#define HIT_GO_ON      40
+#define HIT_FRAME      48
+#define HIT_PREEMPT    56
+
+#ifndef __ASSEMBLY__
 #include <lib/compiler.h>
 
+struct cpu;
+struct hit;
 struct kretprobe_instance;
 struct pt_regs;
 struct thread;
 struct trap;
 
 /*
- *	base			    top		   soft	   end
- *	| bottom | instance | instance | instance | free	|
+ *	base			  top	     free     soft	 end
+ *	| bottom | instance | ... | instance |		       |
  *
  * The one at the bottom is no call's, and above every stack pointer. Written by
  * the thread itself and by what interrupts it, which has always finished before
@@ -23,6 +43,7 @@ struct trap;
  */
 struct ret_stack {
 	struct kretprobe_instance *top;
+	struct kretprobe_instance *free; /* where the next one goes */
 	char *base, *soft, *end;
 	bool tight; /* ret_stack_grow() should be called */
 };
@@ -48,8 +69,12 @@ void ret_stack_grow(void);
  */
 unsigned long ret_caller(const struct thread *t, unsigned long sp);
 
-/* From arch/<A>/ret.S, at a return; interrupts off. Sets the pc of @regs. */
+/*
+ * From arch/<A>/ret.S, interrupts off: @regs are of a return. Sets their pc.
+ * ret_run() does so for what is left of frame h->frame.
+ */
 void ret_return(struct pt_regs *regs);
+void ret_run(struct cpu *cpu, struct hit *h);
 /*
  * A breakpoint: next to where functions return to? Then a function has changed
  * its return address.
@@ -61,5 +86,7 @@ bool ret_hit_beside(struct pt_regs *regs, struct trap *t);
  * what those of which none is have left. Threads only.
  */
 unsigned ret_orphans(void);
+
+#endif /* __ASSEMBLY__ */
 
 #endif
