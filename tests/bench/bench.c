@@ -206,9 +206,9 @@ static int measure_return(const struct row *row, struct cost *cost)
 	for (unsigned i = 0; i < row->probes; i++) {
 		all[i] = &rps[i];
 		rps[i] = (struct kretprobe){
-			.kp.addr = (unsigned long)(row->depth ?
-							   probed_recursion :
-							   probed_function),
+			.kp.addr = (unsigned long)(row->depth
+							   ? probed_recursion
+							   : probed_function),
 			.handler = row->data ? data_handler : return_handler,
 			.entry_handler = row->entry ? return_handler : NULL,
 			.data_size = row->data,
