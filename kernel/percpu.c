@@ -19,6 +19,7 @@ STATIC_ASSERT(offsetof(struct cpu, toc) == CPU_TOC);
 STATIC_ASSERT(offsetof(struct cpu, hits) == CPU_HITS);
 STATIC_ASSERT(offsetof(struct cpu, hit_turns) == CPU_HIT_TURNS);
 STATIC_ASSERT(offsetof(struct cpu, hit_levels) == CPU_HIT_LEVELS);
+STATIC_ASSERT(sizeof(struct cpu) == CPU_SIZE);
 
 struct cpu cpus[MAX_CPUS];
 unsigned cpu_count = 1;

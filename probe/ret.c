@@ -4,7 +4,7 @@
  *
  *	entry	the function's probe: ret_enter() notes where the function will
  *		return to on the thread's shadow stack, and makes it return to
- *		ret_trampoline instead
+ *		ret_landing instead
  *	return	arch/<A>/ret.S calls ret_return(), which takes the note off,
  *		calls the handler, and says where to go
  *
@@ -32,7 +32,7 @@
 #include "level.h"
 #include "owner.h"
 
-#define TRAMPOLINE ((unsigned long)ret_trampoline)
+#define LANDING ((unsigned long)ret_landing)
 
 STATIC_ASSERT(offsetof(struct thread, preempt_count) == THREAD_PREEMPT);
 STATIC_ASSERT(offsetof(struct thread, ret.top) == THREAD_RET_TOP);
@@ -114,18 +114,18 @@ static __noprobe bool enter_again(struct ret_stack *stack, unsigned long sp,
 {
 	struct kretprobe_instance *ri = stack->top, *below;
 
-	if (likely(ri->sp == sp && *to == TRAMPOLINE)) {
+	if (likely(ri->sp == sp && *to == LANDING)) {
 		*to = ri->ret_addr;
 		return true;
 	}
 	for (; ri->below; ri = below) {
 		below = ri->below;
-		if (ri->sp == sp ? *to != TRAMPOLINE
+		if (ri->sp == sp ? *to != LANDING
 				 : ri->sp && ri->sp < sp &&
 					   same_stack(current, ri->sp, sp))
 			skip(stack, ri);
 	}
-	if (*to != TRAMPOLINE)
+	if (*to != LANDING)
 		return true;
 	ri = find(stack, sp);
 	if (ri)
@@ -186,7 +186,7 @@ static __always_inline int push(struct ret_stack *stack,
 
 	stack->top = ri;
 	stack->free = (void *)((char *)ri + owner->size);
-	arch_ret_address_set(regs, TRAMPOLINE);
+	arch_ret_address_set(regs, LANDING);
 	return 0;
 }
 
@@ -224,7 +224,7 @@ static __always_inline bool prepare(struct ret_stack *stack,
 	const struct kretprobe_instance *top = stack->top;
 
 	if (unlikely(top->sp <= sp)) {
-		if (top->sp != sp || to != TRAMPOLINE)
+		if (top->sp != sp || to != LANDING)
 			return false;
 		to = top->ret_addr;
 	}
@@ -310,7 +310,7 @@ static __noprobe __noclone __noreturn void lost(struct pt_regs *regs,
 	const struct kretprobe_instance *last = stack->free;
 	const struct ret_owner *owner = ret_owner_check(last->owner);
 
-	instruction_pointer_set(regs, TRAMPOLINE);
+	instruction_pointer_set(regs, LANDING);
 	panic_regs(regs,
 		   "a return to where probed functions return, but none is "
 		   "under way; the last one that did was %pS, to %pS",
@@ -366,17 +366,17 @@ __noprobe void ret_return(struct pt_regs *regs)
 /* Off the straight path --------------------------------------------------------- */
 
 /*
- * The function added something to its return address and found ret_trampoline
+ * The function added something to its return address and found ret_landing
  * there. It meant the true one; but only within the function that called it is
  * there anything that it may know of.
  */
 __noprobe bool ret_hit_beside(struct pt_regs *regs, struct trap *t)
 {
-	unsigned long off = t->pc - TRAMPOLINE, to;
+	unsigned long off = t->pc - LANDING, to;
 	struct kretprobe_instance *ri;
 	struct symbol sym;
 
-	if (t->pc < (unsigned long)ret_pad_start ||
+	if (t->pc < (unsigned long)ret_trampoline ||
 	    t->pc >= (unsigned long)ret_pad_end)
 		return false;
 	ri = settle(regs);

@@ -7,6 +7,7 @@
 #include <kernel/percpu.h>
 #include <probe/ret.h>
 
+	.cfi_sections .debug_frame
 	.section .text.noprobe, "ax"
 
 #define PAD	  32 /* breakpoints before and behind */
@@ -21,19 +22,51 @@
 	.endr
 .endm
 
-	.globl	ret_pad_start, ret_pad_end
+/*
+ * gdb finds the true address as ret_caller() does, by a DWARF expression (DWARF
+ * 5 2.5). A frame that is not found ends in a bad address, behind the last.
+ *
+ *	the frame, = CFA
+ *	ri = current->ret.top
+ *	1: if (ri->sp == frame) goto 2
+ *	   ri = ri->below; goto 1
+ *	2: ri->ret_addr
+ */
+#ifdef __LITTLE_ENDIAN__
+#define HALF(n) (n) & 0xff, (n) >> 8 & 0xff
+#else
+#define HALF(n) (n) >> 8 & 0xff, (n) & 0xff
+#endif
+
+.macro CFI_TRUE_ADDRESS column
+	.cfi_escape 0x16, \column, 25	/* DW_CFA_val_expression, size */
+	.cfi_escape 0x7d, CPU_CURRENT, 0x06 /* breg13, deref */
+	.cfi_escape 0x23, THREAD_RET_TOP, 0x06 /* plus_uconst, deref */
+	/* 1 */
+	.cfi_escape 0x12, 0x23, RI_SP, 0x06 /* dup, plus_uconst, deref */
+	.cfi_escape 0x15, 2, 0x29, 0x28, HALF(6) /* pick, eq, bra 2 */
+	.cfi_escape 0x23, RI_BELOW, 0x06
+	.cfi_escape 0x2f, HALF(-16)	/* skip 1 */
+	/* 2 */
+	.cfi_escape 0x23, RI_RET_ADDR, 0x06
+.endm
+
+	.globl	ret_landing, ret_pad_end
 	.balign	16
-ret_pad_start:
+	.cfi_startproc
+	CFI_TRUE_ADDRESS 65		/* the return address is in this column */
+	CFI_TRUE_ADDRESS 108		/* gdb 13 takes 65 for 108, but not here */
+FUNC ret_trampoline
 	.rept	PAD
 	trap
 	.endr
-FUNC ret_trampoline
+ret_landing:
 	b	ret_body
-END ret_trampoline
 	.rept	PAD
 	trap
 	.endr
 ret_pad_end:
+END ret_trampoline
 
 /*
  * As after a return: only the return value and what a call preserves is alive.
@@ -49,12 +82,17 @@ ret_pad_end:
  */
 FUNC ret_body
 	stdu	%r1, -RET_SIZE(%r1)
+	.cfi_def_cfa_offset RET_SIZE
 	mfmsr	%r5
 	li	%r0, MSR_RI
 	mtmsrd	%r0, 1
 	std	%r3, REGS(PT_GPR(3))(%r1)
 	std	%r4, REGS(PT_GPR(4))(%r1)
 	EACH_SAVED std
+	.irp n, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, \
+		30, 31
+	.cfi_rel_offset %r\n, REGS(PT_GPR(\n))
+	.endr
 	mfcr	%r7
 	addi	%r29, %r1, RET_SIZE
 	addi	%r25, %r1, FRAME_REGS
@@ -82,13 +120,14 @@ FUNC ret_body
 	std	%r26, HIT_GO_ON(%r28)
 	std	%r29, HIT_FRAME(%r28)
 	stw	%r6, HIT_PREEMPT(%r28)
+	std	%r26, REGS(PT_NIP)(%r1)
+	.cfi_rel_offset %lr, REGS(PT_NIP)
 
 1:	ld	%r6, RI_BELOW(%r3)		/* as ret_run() does */
 	ld	%r7, RI_OWNER(%r3)
 	std	%r3, THREAD_RET_TOP + 8(%r30)
 	std	%r6, THREAD_RET_TOP(%r30)
 	std	%r7, HIT_TURN(%r28)
-	std	%r26, REGS(PT_NIP)(%r1)
 	addi	%r8, %r7, OWNER_RETURNED
 2:	ldarx	%r9, 0, %r8
 	addi	%r9, %r9, 1
@@ -112,10 +151,19 @@ FUNC ret_body
 	EACH_SAVED ld
 	mtmsrd	%r5, 1
 	addi	%r1, %r1, RET_SIZE
+	.cfi_remember_state
+	.cfi_def_cfa_offset 0
+	.irp n, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, \
+		30, 31
+	.cfi_same_value %r\n
+	.endr
+	.cfi_same_value %lr
 	blr
+	.cfi_restore_state
 
 5:	addi	%r27, %r27, 1
 	std	%r27, CPU_HIT_TURNS(%r13)
+	std	%r26, REGS(PT_NIP)(%r1)
 	b	1b
 
 3:	mr	%r3, %r25
@@ -126,4 +174,5 @@ FUNC ret_body
 	b	4b
 	.globl	ret_body_end
 ret_body_end:
+	.cfi_endproc
 END ret_body

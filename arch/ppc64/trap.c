@@ -280,7 +280,7 @@ static bool link_is_caller(const struct pt_regs *regs, unsigned long saved)
 	struct symbol sym;
 
 	/* It has just returned, and the link register is a leftover. */
-	if (regs->nip == (unsigned long)ret_trampoline)
+	if (regs->nip == (unsigned long)ret_landing)
 		return false;
 
 	if (!image_is_text(regs->link) || regs->link == saved)
@@ -310,7 +310,7 @@ static unsigned long true_return(const struct thread *t, unsigned long sp,
 {
 	unsigned long caller;
 
-	if (pc != (unsigned long)ret_trampoline)
+	if (pc != (unsigned long)ret_landing)
 		return pc;
 	caller = ret_caller(t, sp);
 	return caller ? caller : pc;

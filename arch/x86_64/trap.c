@@ -300,7 +300,7 @@ static bool read_return(const struct thread *t, unsigned long va,
 
 	if (!read_word(va, pc))
 		return false;
-	if (*pc == (unsigned long)ret_trampoline) {
+	if (*pc == (unsigned long)ret_landing) {
 		caller = ret_caller(t, va);
 		*pc = caller ? caller : *pc;
 	}
@@ -332,7 +332,7 @@ void arch_unwind(const struct thread *t, const struct pt_regs *regs,
 again:
 	if (!fn(regs->ip, arg))
 		return;
-	if (regs->ip == (unsigned long)ret_trampoline &&
+	if (regs->ip == (unsigned long)ret_landing &&
 	    (pc = ret_caller(t, regs->sp - 8)) && !fn(pc, arg))
 		return;
 	next = frameless_return(regs);

@@ -3,8 +3,8 @@
  * Hijacking a return address. Contract of arch/<A>/ret.S and <asm/ret.h>.
  *
  *	at the entry	arch_ret_address() is where the function will return to;
- *			arch_ret_address_set() makes it ret_trampoline
- *	at the return	ret_trampoline saves a struct pt_regs with interrupts
+ *			arch_ret_address_set() makes it ret_landing
+ *	at the return	ret_body saves a struct pt_regs with interrupts
  *			off, does in the usual case what ret_return() does in
  *			all, and goes on at the true address
  *
@@ -12,7 +12,7 @@
  * register (of the local entry). A frame is known by the stack pointer at its
  * entry, which on x86_64 is also the address of its return address.
  *
- * ret_trampoline is one instruction amidst breakpoints: a function that computes
+ * ret_landing is one instruction amidst breakpoints: a function that computes
  * with its return address, instead of just using it, ends in one of those.
  * None of this may be probed.
  */
@@ -22,9 +22,9 @@
 #include <lib/compiler.h>
 #include <arch/regs.h>
 
-extern const char ret_trampoline[];
+extern const char ret_landing[];
 /* The breakpoints lie between these. */
-extern const char ret_pad_start[], ret_pad_end[];
+extern const char ret_trampoline[], ret_pad_end[];
 /* What calls in between return to; a struct pt_regs is above, as for trap(). */
 extern const char ret_body[], ret_body_end[];
 

@@ -30,6 +30,7 @@
 #define CPU_HITS       120
 #define CPU_HIT_TURNS  128
 #define CPU_HIT_LEVELS 136
+#define CPU_SIZE       512
 
 #ifndef __ASSEMBLY__
 #include <lib/compiler.h>

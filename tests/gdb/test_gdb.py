@@ -89,3 +89,56 @@ def test_our_commands_list_tasks_and_probes(machine, tmp_path):
     assert re.search(r'^ +1  main +running', out, re.M), out
     assert re.search(r'^ +0  idle/0', out, re.M), out
     assert re.search(r'^0x[0-9a-f]{16}  symtab_find\S*  armed', out, re.M), out
+
+
+# A case calls trace_now() twice, the second time with return probes on these.
+HIJACKED = ['trace_inner', 'trace_middle', 'trace_outer']
+TRACED = 'test=ret.a_backtrace_names_the_true_callers'
+
+
+def true_callers(out):
+    """The functions of a backtrace, without where returns are hijacked."""
+    frames = re.findall(r'^#\d+ +(?:0x[0-9a-f]+ in )?(\w+)', out, re.M)
+    return [f for f in frames if f != 'ret_trampoline'], len(frames)
+
+
+def test_a_backtrace_passes_hijacked_frames(machine, tmp_path):
+    with stopped(machine, tmp_path, TRACED) as stub:
+        out = gdb(machine, stub, 'hbreak trace_now', 'continue', 'continue',
+                  'backtrace 12')
+    names, frames = true_callers(out)
+    assert names[:5] == ['trace_now', *HIJACKED, 'call_outer'], out
+    assert frames == len(names) + len(HIJACKED), out
+    assert not re.search(r'^#.*\?\?|corrupt|Cannot access', out, re.M), out
+
+
+def test_up_and_finish_pass_hijacked_frames(machine, tmp_path):
+    with stopped(machine, tmp_path, TRACED) as stub:
+        out = gdb(machine, stub, 'hbreak trace_now', 'continue', 'continue',
+                  'up', 'up', 'up', 'frame 1', 'finish', 'echo first:\\n',
+                  'backtrace 4', 'finish', 'echo second:\\n', 'backtrace 4')
+    going_up, first, second = re.split('(?:first|second):\n', out)
+    assert re.search('^#3 .*trace_middle', going_up, re.M), out
+    # It has returned to the trampoline, and then to its true caller.
+    assert true_callers(first)[0] == ['trace_middle', 'trace_outer'], out
+    assert true_callers(second)[0][:2] == ['trace_middle', 'trace_outer'], out
+    assert re.search('^#0 .*trace_middle', second, re.M), out
+
+
+SLEEPER = """python
+for t in entries(variable('threads'), 'struct thread', 'all'):
+    if t['name'].string() == 'sleeper':
+        print('sleeps in', *map(where, saved_frames(t)))
+end"""
+
+
+def test_frames_of_a_sleeping_thread_are_the_true_ones(machine, tmp_path):
+    case = 'test=ret.a_backtrace_of_a_sleeping_thread_names_the_true_callers'
+    script = tmp_path / 'sleeper.gdb'
+    script.write_text(SLEEPER)
+    with stopped(machine, tmp_path, case) as stub:
+        out = gdb(machine, stub, f'source {ROOT}/tools/gdb/sonde.py',
+                  'hbreak arch_context_regs', 'continue', f'source {script}')
+    assert re.search(r'^sleeps in .*thread_sleep\S* trace_sleep\S* call_sleep',
+                     out, re.M), out
+    assert 'ret_trampoline' not in out, out

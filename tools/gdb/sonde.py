@@ -59,21 +59,33 @@ def is_ppc():
     return 'powerpc' in gdb.selected_inferior().architecture().name()
 
 
-def saved_frames(sp):
+def true_return(thread, pc, sp):
+    """Where a call returns to, though a return probe may have changed it."""
+    if pc == int(gdb.parse_and_eval('(unsigned long)&ret_landing')):
+        note = thread['ret']['top']
+        while int(note) and int(note['below']):
+            if int(note['sp']) == sp:
+                return int(note['ret_addr'])
+            note = note['below']
+    return pc
+
+
+def saved_frames(thread):
     """Return addresses of a thread that is switched out, innermost first."""
+    sp = int(thread['ctx']['sp'])
     if is_ppc():                        # back chain, LR in the caller's frame
         for _ in range(BACKTRACE_MAX):
             sp = word(sp)
             if not sp or not word(sp + 16):
                 return
-            yield word(sp + 16)
+            yield true_return(thread, word(sp + 16), sp)
     else:                               # r15 r14 r13 r12 bx bp, return address
-        yield word(sp + 48)
+        yield true_return(thread, word(sp + 48), sp + 48)
         bp = word(sp + 40)
         for _ in range(BACKTRACE_MAX):
             if not bp or not word(bp + 8):
                 return
-            yield word(bp + 8)
+            yield true_return(thread, word(bp + 8), bp + 8)
             bp = word(bp)
 
 
@@ -110,7 +122,7 @@ class Tasks(gdb.Command):
                 continue
             cpu = running.get(int(t))
             frames = list(live_frames(cpu) if cpu is not None
-                          else saved_frames(int(t['ctx']['sp'])))
+                          else saved_frames(t))
             state = str(t['state']).replace('THREAD_', '').lower()
             if cpu is not None:
                 state = 'running'
