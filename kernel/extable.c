@@ -74,6 +74,16 @@ __noprobe unsigned long extable_find(unsigned long pc)
 	return 0;
 }
 
+bool extable_touches(unsigned long start, unsigned long end)
+{
+	for (const struct entry *e = __extable_start; e < __extable_end; e++) {
+		if ((entry_insn(e) >= start && entry_insn(e) < end) ||
+		    (entry_fixup(e) >= start && entry_fixup(e) < end))
+			return true;
+	}
+	return false;
+}
+
 __noprobe int peek(void *dst, const void *src, size_t n)
 {
 	return arch_copy_safe(dst, src, n) ? -EFAULT : 0;

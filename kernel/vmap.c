@@ -29,6 +29,8 @@
 #define NEAR_PAGES (NEAR_SIZE >> PAGE_SHIFT)
 /* What one table of leaves covers on either machine. */
 #define TABLE_SPAN (2UL << 20)
+/* And one of those. */
+#define UPPER_SPAN (1UL << 30)
 
 enum page_state { PAGE_FREE, PAGE_GUARD, PAGE_FIRST, PAGE_NEXT };
 
@@ -66,13 +68,33 @@ static int area_prepare(const struct area *area)
 	return 0;
 }
 
+/* Only the upper ones for the window, which is large and may stay empty. */
+static int window_prepare(void)
+{
+	for (size_t n = DIV_ROUND_UP(WINDOW_SIZE, UPPER_SPAN); n-- > 0;) {
+		unsigned long va = WINDOW_BASE + n * UPPER_SPAN;
+		phys_t table;
+		int err = arch_mmu_map(&kernel_pt, va,
+				       virt_to_phys(__rodata_start), PAGE_SIZE,
+				       VM_READ);
+
+		if (err)
+			return err;
+		arch_mmu_unmap(&kernel_pt, va, PAGE_SIZE);
+		table = arch_mmu_table_take(&kernel_pt, va);
+		if (table)
+			frame_free(table, 0);
+	}
+	return 0;
+}
+
 int vmap_init(void)
 {
 	int err = area_prepare(VMAP_AREA);
 
 	if (!err)
 		err = area_prepare(NEAR_AREA);
-	return err;
+	return err ? err : window_prepare();
 }
 
 /* Areas ---------------------------------------------------------------------*/

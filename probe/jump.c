@@ -3,6 +3,7 @@
  * Planning a jump: the strategies in the order in which they are tried.
  */
 #include "jump.h"
+#include "region.h"
 #include <arch/emit.h>
 #include <lib/errno.h>
 #include <lib/string.h>
@@ -23,32 +24,35 @@ static void spell(struct jump *j, enum jump_strategy s,
 {
 	j->strategy = s;
 	j->reach = arch_jump_spell(j->addr, form, target, j->bytes);
-	j->len = min(j->reach, j->own);
+	j->len = min(j->reach, j->displaced);
+	j->footprint = max(j->reach, j->displaced);
 }
 
-/* The instruction is as long as a jump, which leads to the detour. */
-static int plan_direct(struct jump *j, unsigned long detour, const u8 *text)
+/* What gives way is as long as a jump, which leads to the detour. */
+static int plan_direct(struct jump *j, enum jump_strategy s,
+		       unsigned long detour, const u8 *text)
 {
 	struct jump_form form;
 
-	if (j->own < ARCH_JUMP_SIZE ||
-	    !arch_jump_form(j->addr, j->own, text, 0, &form) ||
+	if (j->displaced < ARCH_JUMP_SIZE ||
+	    !arch_jump_form(j->addr, j->displaced, text, 0, &form) ||
 	    detour < form.first || detour > form.last)
 		return -ENOSPC;
-	spell(j, ARCH_JUMP_DIRECT, &form, detour);
+	spell(j, s, &form, detour);
 	return 0;
 }
 
 /* Somewhere in the reach of @form, and within reach of the detour. */
 static int stub_place(struct jump *j, const struct jump_form *form,
-		      unsigned long detour)
+		      enum window_way way, unsigned long detour)
 {
 	u8 code[STUB_SIZE];
 	unsigned long first = max((unsigned long)form->first,
 				  detour - ARCH_JUMP_REACH);
 	unsigned long last = min((unsigned long)form->last,
 				 detour + ARCH_JUMP_REACH);
-	int err = first <= last ? window_take(&j->stub, first, last) : -ENOSPC;
+	int err = first <= last ? window_take(&j->stub, way, first, last)
+				: -ENOSPC;
 
 	if (err)
 		return err;
@@ -61,18 +65,51 @@ static int stub_place(struct jump *j, const struct jump_form *form,
 	return 0;
 }
 
-static int plan_pun(struct jump *j, unsigned long detour, const u8 *text)
+/* Of friendly forms or of the others: the one that takes least memory. */
+static int plan_stub(struct jump *j, unsigned long detour, const u8 *text,
+		     bool friendly)
 {
 	struct jump_form form;
-	int err = -ENOSPC;
 
-	for (unsigned n = 0; ARCH_JUMP_PUNS && err == -ENOSPC &&
-			     arch_jump_form(j->addr, j->own, text, n, &form);
-	     n++)
-		err = stub_place(j, &form, detour);
-	if (!err)
-		spell(j, JUMP_PUN, &form, j->stub.addr);
-	return err;
+	for (unsigned way = 0; way < WINDOW_WAYS; way++) {
+		for (unsigned n = 0;
+		     arch_jump_form(j->addr, j->own, text, n, &form); n++) {
+			int err;
+
+			if (form.friendly != friendly)
+				continue;
+			err = stub_place(j, &form, way, detour);
+			if (!err)
+				spell(j, JUMP_PUN, &form, j->stub.addr);
+			if (err != -ENOSPC)
+				return err;
+		}
+	}
+	return -ENOSPC;
+}
+
+static int plan_pun(struct jump *j, unsigned long detour, const u8 *text)
+{
+	int err;
+
+	if (!ARCH_JUMP_PUNS || j->own >= ARCH_JUMP_SIZE)
+		return -ENOSPC;
+	err = plan_stub(j, detour, text, true);
+	return err == -ENOSPC ? plan_stub(j, detour, text, false) : err;
+}
+
+static int plan_region(struct jump *j, unsigned long detour, const u8 *text,
+		       const char **why)
+{
+	unsigned displaced;
+
+	if (!ARCH_JUMP_PUNS || j->own >= ARCH_JUMP_SIZE)
+		return -ENOSPC;
+	*why = region_check(j->addr, &displaced);
+	if (*why)
+		return -ENOSPC;
+	j->displaced = displaced;
+	return plan_direct(j, JUMP_REGION, detour, text);
 }
 
 int jump_plan(struct jump *j, const struct insn *insn, unsigned long detour,
@@ -80,16 +117,18 @@ int jump_plan(struct jump *j, const struct insn *insn, unsigned long detour,
 {
 	int err = -ENOSPC;
 
-	*j = (struct jump){ .addr = insn->pc, .own = insn->len };
-	*why = "it is shorter than a jump";
+	*j = (struct jump){ .addr = insn->pc,
+			    .own = insn->len,
+			    .displaced = insn->len };
+	*why = "the wanted kind of jump does not fit";
 	if (wish == JUMP_NONE || wish == ARCH_JUMP_DIRECT)
-		err = plan_direct(j, detour, text);
-	if (err && (wish == JUMP_NONE || wish == JUMP_PUN)) {
+		err = plan_direct(j, ARCH_JUMP_DIRECT, detour, text);
+	if (err && (wish == JUMP_NONE || wish == JUMP_PUN))
 		err = plan_pun(j, detour, text);
-		*why = err == -ENOMEM ? "out of memory"
-				      : "the bytes behind it name no address "
-					"for a stub";
-	}
+	if (err == -ENOMEM)
+		*why = "out of memory";
+	else if (err && (wish == JUMP_NONE || wish == JUMP_REGION))
+		err = plan_region(j, detour, text, why);
 	return err;
 }
 

@@ -9,8 +9,8 @@
  *	region	[e9 dddddddd] over whole instructions -----------> detour
  *
  * A jump changes bytes [addr, addr + len) and consists of [addr, addr + reach).
- * The first @own of them are the displaced instructions'. Those behind are
- * somebody else's: whoever changes them takes this jump out first.
+ * What is behind the instruction is somebody else's: whoever is going to change
+ * one of the bytes [addr + own, addr + footprint) takes this jump out first.
  *
  * All under probe_mutex.
  */
@@ -26,9 +26,11 @@ struct jump {
 	unsigned long addr;
 	struct stub stub; /* where it leads, if not to the detour itself */
 	u8 strategy;	  /* enum jump_strategy */
-	u8 own;		  /* displaced: more than one insn in a region */
-	u8 len;		  /* to patch */
-	u8 reach;
+	u8 own;		  /* bytes of the instruction */
+	u8 displaced;	  /* of all that the detour has to do: a region */
+	u8 reach;	  /* that the jump consists of */
+	u8 len;		  /* of them that change */
+	u8 footprint;	  /* reach or displaced, whichever is more */
 	u8 bytes[ARCH_JUMP_TEXT]; /* @reach of them */
 };
 
@@ -38,10 +40,10 @@ struct jump {
  * @wish: the only strategy that may be taken, or JUMP_NONE.
  * -ENOSPC with *why: it has to stay on its breakpoint.
  *
- * A region (j->own > insn->len) may be written only when nobody is at a
+ * A region (displaced > own) may be written only when nobody is at a
  * boundary inside of it, or can get there: first hits of the site's breakpoint
  * have to continue in the detour's displaced instructions, not behind the first
- * of them; then quiesce_tasks_in() for (addr, addr + own) and the site's slot.
+ * of them; then quiesce_tasks_in() for (addr, addr + displaced) and the site's slot.
  * From then on until the jump is out again the same goes for its breakpoint.
  */
 int __must_check jump_plan(struct jump *j, const struct insn *insn,

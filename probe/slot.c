@@ -17,6 +17,8 @@
 #include <lib/bitmap.h>
 #include <lib/errno.h>
 #include <lib/list.h>
+#include "jump.h"
+#include "region.h"
 #include "site.h"
 
 #define SLOTS_PER_PAGE (PAGE_SIZE / ARCH_SLOT_SIZE)
@@ -102,7 +104,9 @@ static struct slot_page *first;
 int probe_init(void)
 {
 	first = page_add();
-	return first ? 0 : -ENOMEM;
+	if (!first)
+		return -ENOMEM;
+	return ARCH_JUMP_PUNS ? region_init() : 0;
 }
 
 unsigned long slot_alloc(struct site *s)

@@ -4,7 +4,7 @@
  *
  * A pun leads where the bytes of the text happen to say, so its stub has to be at
  * a given address, or in a small range, anywhere within 2 GiB of text. Sonde owns
- * its address space: all of [WINDOW_BASE, WINDOW_END) but the near area and the
+ * its address space: all of the window but the near area and the
  * image is kept free for that, and pages are mapped where a stub falls.
  *
  *	virtual pages		A: . S . . . . . .	B: . . . . . T . .
@@ -77,12 +77,12 @@ static const struct zone {
 } zones[] = {
 	{ WINDOW_BASE, NEAR_BASE },
 	{ NEAR_BASE + NEAR_SIZE, (unsigned long)__image_start },
-	{ (unsigned long)__image_end, WINDOW_END },
+	{ (unsigned long)__image_end, WINDOW_BASE + WINDOW_SIZE },
 };
 
 bool window_contains(unsigned long pc)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(zones); i++) {
+	for (unsigned i = 0; ARCH_JUMP_PUNS && i < ARRAY_SIZE(zones); i++) {
 		if (pc >= zones[i].start && pc < zones[i].end)
 			return true;
 	}
@@ -507,28 +507,23 @@ static int take_forced(struct stub *s, unsigned long first, unsigned long last)
 	return err;
 }
 
-/* Ways to place a stub, the one that takes least first. */
-static int (*const ways[])(struct stub *s, unsigned long first,
-			   unsigned long last) = {
-	take_mapped,
-	take_new,
-	take_forced,
-};
-
-int window_take(struct stub *s, unsigned long first, unsigned long last)
+int window_take(struct stub *s, enum window_way way, unsigned long first,
+		unsigned long last)
 {
+	static int (*const ways[])(struct stub * s, unsigned long first,
+				   unsigned long last) = {
+		[WINDOW_MAPPED] = take_mapped,
+		[WINDOW_NEW] = take_new,
+		[WINDOW_FORCED] = take_forced,
+	};
 	int err = -ENOSPC;
 
-	for (unsigned i = 0; i < ARRAY_SIZE(ways); i++) {
-		for (unsigned z = 0; z < ARRAY_SIZE(zones); z++) {
-			unsigned long from = max(first, zones[z].start);
-			unsigned long to = min(last, zones[z].end - STUB_SIZE);
+	for (unsigned z = 0; z < ARRAY_SIZE(zones) && err == -ENOSPC; z++) {
+		unsigned long from = max(first, zones[z].start);
+		unsigned long to = min(last, zones[z].end - STUB_SIZE);
 
-			if (from <= to)
-				err = ways[i](s, from, to);
-			if (err != -ENOSPC)
-				return err;
-		}
+		if (from <= to)
+			err = ways[way](s, from, to);
 	}
 	return err;
 }

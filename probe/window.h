@@ -19,12 +19,20 @@ struct stub {
 	unsigned long addr; /* 0: not placed */
 };
 
+/* Ways to place a stub, the one that takes least first. */
+enum window_way {
+	WINDOW_MAPPED, /* in a page that is there already */
+	WINDOW_NEW,    /* in one that is not */
+	WINDOW_FORCED, /* across the end of a page, or by moving one away */
+	WINDOW_WAYS
+};
+
 /*
  * Places @s anywhere in [first, last], in executable memory. -ENOSPC: there is
- * no room; -ENOMEM: no memory for a page there.
+ * no room that way; -ENOMEM: no memory for a page there.
  */
-int __must_check window_take(struct stub *s, unsigned long first,
-			     unsigned long last);
+int __must_check window_take(struct stub *s, enum window_way way,
+			     unsigned long first, unsigned long last);
 /* Its code, before anything leads there. */
 void window_write(const struct stub *s, const u8 *code);
 /* Takes it away again, when nobody is in it any more. */

@@ -2,10 +2,10 @@
 /*
  * jmp rel32 over an instruction (SDM 2A, JMP):
  *
- *	form 0	e9 d0 d1 d2 d3
- *	form 1	2e e9 d0 d1 d2 d3		a prefix that means nothing here
- *	form 2	2e 2e e9 d0 d1 d2 d3		makes other bytes of the text the
- *	form 3	2e 2e 2e e9 d0 d1 d2 d3		displacement
+ *	e9 d0 d1 d2 d3
+ *	2e e9 d0 d1 d2 d3		a prefix that means nothing here
+ *	2e 2e e9 d0 d1 d2 d3		makes other bytes of the text the
+ *	2e 2e 2e e9 d0 d1 d2 d3		displacement
  *
  * Those displacement bytes that are the instruction's can be chosen, the others
  * are what stands there. The displacement is little-endian, so what can be chosen
@@ -29,25 +29,68 @@
 #define PREFIX_CS 0x2e
 #define DISP_SIZE 4
 
-bool arch_jump_form(u64 pc, unsigned len, const u8 *text, unsigned n,
-		    struct jump_form *form)
+/*
+ * The free bytes are read again: where the instruction in front becomes a pun,
+ * one of them is the highest of its displacement. As such 00 and ff would lead
+ * into the image, others to the near area or out of reach. So each of them is
+ * one of these first; the lowest, from FRIENDLY_LOW on, any of so many.
+ */
+static const u8 friendly[] = { 0x10, 0x30, 0x50, 0x70 };
+#define FRIENDLY_LOW   0x08
+#define FRIENDLY_COUNT 0x70
+
+/* How many choices there are for the bytes above the lowest. */
+static unsigned friendly_forms(unsigned free)
 {
-	unsigned head = n + 1, free;
+	static const u8 forms[DISP_SIZE] = { 0, 1, ARRAY_SIZE(friendly),
+					     ARRAY_SIZE(friendly) *
+						     ARRAY_SIZE(friendly) };
+
+	return free < DISP_SIZE ? forms[free] : 0;
+}
+
+static void form_friendly(struct jump_form *form, unsigned free, unsigned n)
+{
+	if (free > 1)
+		form->first += friendly[n % ARRAY_SIZE(friendly)] << 8;
+	if (free > 2)
+		form->first += friendly[n / ARRAY_SIZE(friendly)] << 16;
+	form->first += FRIENDLY_LOW;
+	form->last = form->first + FRIENDLY_COUNT - 1;
+}
+
+/* With @head bytes in front of the displacement. */
+static void form_whole(u64 pc, unsigned len, const u8 *text, unsigned head,
+		       struct jump_form *form)
+{
 	u64 next = pc + head + DISP_SIZE;
+	unsigned free = len - head;
 	u32 fixed;
 
-	if (head > len || head + DISP_SIZE > ARCH_JUMP_TEXT)
-		return false;
 	form->head = head;
-	free = len - head;
 	if (free >= DISP_SIZE) {
 		form->first = next - ARCH_JUMP_REACH;
-		form->last = next + ARCH_JUMP_REACH;
-		return true;
+		form->last = ~0ULL; /* text is in the last 2 GiB */
+		return;
 	}
 	fixed = load_le32(text + head) & ~(u32)(BIT(8 * free) - 1);
 	form->first = next + (u64)(s32)fixed;
 	form->last = form->first + BIT(8 * free) - 1;
+}
+
+bool arch_jump_form(u64 pc, unsigned len, const u8 *text, unsigned n,
+		    struct jump_form *form)
+{
+	unsigned nr_friendly = friendly_forms(len - 1), head = 1;
+
+	form->friendly = n < nr_friendly;
+	if (!form->friendly)
+		head += n - nr_friendly;
+	if (head > len || head + DISP_SIZE > ARCH_JUMP_TEXT)
+		return false;
+	form_whole(pc, len, text, head, form);
+	if (form->friendly)
+		form_friendly(form, len - head, n);
 	return true;
 }
 

@@ -35,6 +35,7 @@ enum jump_strategy {
 struct jump_form {
 	u64 first, last; /* targets, both included */
 	u8 head;	 /* bytes in front of the displacement */
+	bool friendly;	 /* to jumps that will have its bytes behind them */
 };
 
 /*

@@ -16,8 +16,8 @@
  *
  * <asm/mmu.h> also defines VMAP_BASE, NEAR_BASE and NEAR_SIZE, all multiples of
  * 2 MiB, for vmap.c to hand out: between the near area and the image branches
- * and pc-relative operands reach both ways. [WINDOW_BASE, WINDOW_END) without the
- * near area and the image, which may lie in it, is for probe/window.c.
+ * and pc-relative operands reach both ways. The WINDOW_SIZE bytes from
+ * WINDOW_BASE on, less the near area and the image, are for probe/window.c.
  */
 #ifndef SONDE_ARCH_MMU_H
 #define SONDE_ARCH_MMU_H

@@ -18,7 +18,8 @@
 #define NEAR_BASE   0xffffffff7c000000UL
 #define NEAR_SIZE   (32UL << 20)
 #define WINDOW_BASE 0xffffffff00000000UL
-#define WINDOW_END  0xfffffffffff00000UL
+#define WINDOW_SIZE 0xfff00000UL
+#define WINDOW_END  (WINDOW_BASE + WINDOW_SIZE)
 
 #define SONDE_KERNEL_IMAGE_H
 #define __image_start 0xffffffff80100000UL
@@ -237,8 +238,10 @@ static bool is_free(unsigned long addr)
 static int take(struct placed *p, unsigned long first, unsigned long last,
 		u64 *random)
 {
-	int err = window_take(&p->stub, first, last);
+	int err = -ENOSPC;
 
+	for (unsigned way = 0; way < WINDOW_WAYS && err == -ENOSPC; way++)
+		err = window_take(&p->stub, way, first, last);
 	if (err) {
 		EXPECT_EQ(p->stub.addr, 0ul);
 		return err;

@@ -14,8 +14,8 @@
  */
 #define NEAR_BASE	      (DIRECT_BASE + (8UL << 20))
 #define NEAR_SIZE	      (8UL << 20)
-#define WINDOW_BASE	      NEAR_BASE /* there is no window */
-#define WINDOW_END	      0UL
+#define WINDOW_BASE	      NEAR_BASE
+#define WINDOW_SIZE	      0UL /* there is none */
 
 #define ARCH_FLUSH_BROADCASTS 1 /* tlbie */
 

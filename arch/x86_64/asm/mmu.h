@@ -20,7 +20,7 @@
 #define NEAR_SIZE (32UL << 20)
 /* Up there NULL pointers with negative offsets must still fault. */
 #define WINDOW_BASE	      0xffffffff00000000UL
-#define WINDOW_END	      0xfffffffffff00000UL
+#define WINDOW_SIZE	      0xfff00000UL
 
 #define ARCH_FLUSH_BROADCASTS 0 /* INVLPG is local */
 

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The classic way: a jump over several instructions, of which only the first is
+ * probed. The detour runs them all, and nobody may ever be at a boundary between
+ * them while the jump stands:
+ *
+ *	push %rbp		e9
+ *	mov $1, %edi		dd dd dd dd -- not one of the two any more
+ *
+ * How could somebody get there?
+ *
+ *	by a jump	no branch in all of text has such a target; nor does any
+ *			word of data or any operand name one; and functions with
+ *			jumps to computed addresses are left alone altogether
+ *	by returning	no call but the last instruction is among them
+ *	by a fault	no instruction that may fault, and no fix-up, is there
+ *	by the probe	hits of the breakpoint that stood there before go on in
+ *			the detour, not between
+ *	being there	who was interrupted there is waited for: quiesce_tasks_in()
+ *			goes by the pc of every preempted task, not by stacks
+ *
+ * What is asked about all of text is found out once, when it is first wanted, as
+ * one bit for each byte of it. Under probe_mutex.
+ */
+#include "region.h"
+#include <arch/jump.h>
+#include <kernel/extable.h>
+#include <kernel/image.h>
+#include <kernel/symtab.h>
+#include <kernel/vm.h>
+#include <lib/bitmap.h>
+#include <lib/errno.h>
+#include <lib/string.h>
+#include "site.h"
+
+/* Addresses of text that something names; NULL: not allocated. */
+static unsigned long *named;
+static bool is_complete;
+
+int region_init(void)
+{
+	size_t bytes = (size_t)(__text_end - __text_start) / 8;
+
+	named = vm_alloc(DIV_ROUND_UP(bytes, PAGE_SIZE), VM_READ | VM_WRITE);
+	return named ? 0 : -ENOMEM;
+}
+
+static void note(unsigned long addr)
+{
+	if (image_is_text(addr))
+		bitmap_set(named, addr - (unsigned long)__text_start);
+}
+
+static bool decode(unsigned long pc, struct insn *insn)
+{
+	u8 bytes[INSN_MAX_BYTES];
+	size_t n = site_read_original(pc, bytes, sizeof(bytes));
+
+	return arch_insn_decode(insn, bytes, n, pc) == 0;
+}
+
+/* Targets, and four bytes anywhere in it that read as an address. */
+static void note_insn(const struct insn *insn)
+{
+	if (insn->flags & (INSN_BRANCH_REL | INSN_PC_READ | INSN_PC_MEM))
+		note(insn->target);
+	for (unsigned i = 0; i + 4 <= insn->len; i++) {
+		s32 value;
+
+		memcpy(&value, insn->bytes + i, sizeof(value));
+		note((unsigned long)value);
+	}
+}
+
+static void note_data(const char *start, const char *end)
+{
+	for (const char *p = start; p < end; p += sizeof(unsigned long))
+		note(*(const unsigned long *)p);
+}
+
+static void note_everything(void)
+{
+	struct symbol sym = { .addr = 0 };
+	struct insn insn;
+
+	while (symtab_next(sym.addr, &sym) == 0) {
+		unsigned long pc = sym.addr, end = sym.addr + sym.size;
+
+		/* Of what cannot be decoded len is what to pass over. */
+		for (; pc < end && image_is_text(pc); pc += insn.len) {
+			if (decode(pc, &insn))
+				note_insn(&insn);
+		}
+	}
+	note_data(__rodata_start, __rodata_end);
+	note_data(__data_start, __data_end);
+	is_complete = true;
+}
+
+static bool is_named(unsigned long first, unsigned long end)
+{
+	unsigned long base = (unsigned long)__text_start;
+
+	if (!is_complete)
+		note_everything();
+	return bitmap_find_next(named, end - base, first - base) < end - base;
+}
+
+static const char *check_function(const struct symbol *sym)
+{
+	unsigned long end = sym->addr + sym->size;
+	struct insn insn;
+
+	for (unsigned long pc = sym->addr; pc < end; pc += insn.len) {
+		if (!decode(pc, &insn))
+			return "its function cannot be decoded";
+		if ((insn.flags & INSN_INDIRECT) &&
+		    !(insn.flags & (INSN_CALL | INSN_RET)))
+			return "its function jumps to computed addresses";
+	}
+	return NULL;
+}
+
+/* Of the instructions that are to give way; *end: behind the last. */
+static const char *check_insns(unsigned long addr, unsigned long *end)
+{
+	unsigned long need = addr + ARCH_JUMP_SIZE;
+	struct insn insn;
+
+	for (unsigned long pc = addr; pc < need; pc = *end) {
+		u8 copy[INSN_RELOC_MAX];
+
+		if (pc != addr && site_find(pc))
+			return "another probe is in the way";
+		if (!decode(pc, &insn) || insn.deny ||
+		    (insn.flags & INSN_HALT) ||
+		    arch_insn_relocate(&insn, NEAR_BASE, copy, sizeof(copy)) <
+			    0)
+			return "an instruction behind it cannot be moved";
+		*end = pc + insn.len;
+		if ((insn.flags & INSN_CALL) && *end < need)
+			return "a call returns to where the jump would be";
+	}
+	return NULL;
+}
+
+const char *region_check(unsigned long addr, unsigned *displaced)
+{
+	unsigned long end = addr;
+	struct symbol sym, last;
+	const char *why;
+
+	if (symtab_lookup(addr, &sym))
+		return "it belongs to no function";
+	why = check_insns(addr, &end);
+	if (why)
+		return why;
+	if (end > sym.addr + sym.size || symtab_lookup(end - 1, &last) ||
+	    last.addr != sym.addr)
+		return "its function ends before the jump would";
+	if (extable_touches(addr, end))
+		return "a fault is expected where the jump would be";
+	why = check_function(&sym);
+	if (why)
+		return why;
+	if (is_named(addr + 1, end))
+		return "a jump leads to where the jump would be";
+	*displaced = end - addr;
+	return NULL;
+}
