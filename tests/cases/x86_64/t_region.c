@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Jumps over several instructions: every way in which somebody could get between
+ * them is a reason to refuse, and what is accepted is so for a reason, too.
+ */
+#include "../../test.h"
+#include <arch/mmu.h>
+#include <lib/errno.h>
+#include <probe/jump.h>
+#include <probe/site.h>
+
+#define FUNCTION(name)            \
+	int name(long a, long b); \
+	extern const char name##_at[]
+
+FUNCTION(region_fine);
+FUNCTION(region_looped);
+FUNCTION(region_entered);
+FUNCTION(region_switched);
+FUNCTION(region_pointed);
+FUNCTION(region_loaded);
+FUNCTION(region_called);
+FUNCTION(region_calls_last);
+FUNCTION(region_faulting);
+FUNCTION(region_short);
+FUNCTION(region_slow1);
+FUNCTION(region_slow2);
+FUNCTION(region_slow3);
+FUNCTION(region_slow4);
+
+/* Of a region at @at, not to be made; NULL: it is fine, and has so many bytes. */
+static const char *reason(const char *at, unsigned *displaced)
+{
+	struct jump jump;
+	struct insn insn;
+	const char *why = NULL;
+	int err;
+
+	mutex_lock(&probe_mutex);
+	err = deny_check((unsigned long)at, &insn, &why);
+	if (!err)
+		err = jump_plan(&jump, &insn, NEAR_BASE, (const u8 *)at,
+				JUMP_REGION, &why);
+	*displaced = 0;
+	if (!err) {
+		EXPECT_EQ(jump.strategy, JUMP_REGION);
+		EXPECT_EQ(jump.len, ARCH_JUMP_SIZE);
+		EXPECT_EQ(jump.footprint, jump.displaced);
+		EXPECT_EQ(jump.stub.addr, 0ul);
+		*displaced = jump.displaced;
+		jump_drop(&jump);
+	}
+	mutex_unlock(&probe_mutex);
+	return err ? why : NULL;
+}
+
+static void expect_refused(const char *at, const char *why)
+{
+	unsigned displaced;
+	const char *told = reason(at, &displaced);
+
+	EXPECT_STREQ(told ? told : "fine", why);
+}
+
+static void expect_fine(const char *at, unsigned bytes)
+{
+	unsigned displaced;
+
+	EXPECT_STREQ(reason(at, &displaced) ?: "fine", "fine");
+	EXPECT_EQ(displaced, bytes);
+}
+
+TEST(region, takes_as_many_instructions_as_the_jump_covers)
+{
+	expect_fine(region_fine_at, 6);
+	expect_fine(region_slow1_at, 5);
+	expect_fine(region_slow4_at, 6);
+}
+
+TEST(region, no_jump_may_lead_inside)
+{
+	const char *why = "a jump leads to where the jump would be";
+
+	expect_refused(region_looped_at, why);
+	expect_refused(region_entered_at, why);
+	expect_refused(region_pointed_at, why);
+	expect_refused(region_loaded_at, why);
+	expect_refused(region_switched_at,
+		       "its function jumps to computed addresses");
+}
+
+TEST(region, no_call_may_return_inside)
+{
+	expect_refused(region_called_at,
+		       "a call returns to where the jump would be");
+	expect_fine(region_calls_last_at, 6);
+}
+
+TEST(region, no_fault_may_be_expected_inside)
+{
+	expect_refused(region_faulting_at,
+		       "a fault is expected where the jump would be");
+}
+
+TEST(region, the_function_must_go_on_as_long)
+{
+	expect_refused(region_short_at,
+		       "its function ends before the jump would");
+}
+
+static int nothing(struct kprobe *p __unused, struct pt_regs *regs __unused)
+{
+	return 0;
+}
+
+TEST(region, no_other_probe_may_be_inside)
+{
+	struct kprobe p = { .addr = (unsigned long)region_fine_at,
+			    .pre_handler = nothing };
+
+	/* An operand that named the place would be a reason by itself. */
+	__asm__("" : "+r"(p.addr));
+	p.addr++;
+	ASSERT_EQ(register_kprobe(&p), 0);
+	expect_refused(region_fine_at, "another probe is in the way");
+	unregister_kprobe(&p);
+	expect_fine(region_fine_at, 6);
+}
