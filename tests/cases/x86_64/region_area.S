@@ -19,7 +19,7 @@ FUNC(region_fine)
 AT region_fine
 	push	%rbx
 	mov	%edi, %ebx
-	lea	3(%rdi, %rdi), %eax
+	lea	3(%rdi), %eax
 	pop	%rbx
 	ret
 END(region_fine)
