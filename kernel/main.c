@@ -28,6 +28,7 @@
 #include <kernel/vm.h>
 #include <probe/kprobe.h>
 #include <probe/patch.h>
+#include <probe/plan.h>
 #include <probe/ret.h>
 #include <tests/test.h>
 
@@ -69,14 +70,17 @@ static void number_cpus(void)
 	cpu_count = n;
 }
 
-static void choose_patch_mode(void)
+static void choose_modes(void)
 {
 	char mode[8] = "";
 
-	if (cmdline_get(&boot_info, "patch", mode, sizeof(mode)) < 0)
-		return;
-	if (patch_mode_parse(mode) < 0)
+	if (cmdline_get(&boot_info, "patch", mode, sizeof(mode)) >= 0 &&
+	    patch_mode_parse(mode) < 0)
 		pr_warn("patch=%s: there are break and stop", mode);
+	if (cmdline_get(&boot_info, "plan", mode, sizeof(mode)) >= 0 &&
+	    probe_plan_parse(mode) < 0)
+		pr_warn("plan=%s: there are auto, emulate, slot and step",
+			mode);
 }
 
 /* What the command line asks for: tests, monitor commands, or a person. */
@@ -95,7 +99,7 @@ static void main_thread(void *arg __unused)
 	smp_init();
 	thread_init();
 	console_init();
-	choose_patch_mode();
+	choose_modes();
 	system_state = SYSTEM_RUNNING;
 	pr_info("%s: %u CPU(s), %zu MiB free, up in %llu ms", arch_cpu_name(),
 		cpu_count, frames_free() * PAGE_SIZE >> 20,

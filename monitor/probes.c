@@ -12,6 +12,7 @@
 #include <lib/errno.h>
 #include <lib/string.h>
 #include <lib/text.h>
+#include <probe/plan.h>
 #include <probe/session.h>
 
 static struct mutex probes_mutex = MUTEX(probes_mutex);
@@ -319,11 +320,13 @@ static bool list_line(struct kprobe *kp, void *arg)
 	if (id_of(kp))
 		snprintf(id, sizeof(id), "%d", id_of(kp));
 	if ((*n)++ == 0)
-		monitor_print("%3s  %-18s  %-28s %-8s %10s %8s\n", "ID",
-			      "ADDRESS", "SYMBOL", "STATE", "HITS", "MISSED");
+		monitor_print("%3s  %-18s  %-22s %-8s %-7s %8s %6s\n", "ID",
+			      "ADDRESS", "SYMBOL", "STATE", "PLAN", "HITS",
+			      "MISSED");
 	symtab_text(kp->addr, where, sizeof(where));
-	monitor_print("%3s  0x%016lx  %-28s %-8s %10lu %8lu\n", id, kp->addr,
-		      where, state_of(kp), READ_ONCE(kp->nhit),
+	monitor_print("%3s  0x%016lx  %-22s %-8s %-7s %8lu %6lu\n", id,
+		      kp->addr, where, state_of(kp),
+		      probe_plan_name(kprobe_plan(kp)), READ_ONCE(kp->nhit),
 		      READ_ONCE(kp->nmissed));
 	return true;
 }

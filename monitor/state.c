@@ -19,6 +19,7 @@
 #include <lib/string.h>
 #include <lib/text.h>
 #include <probe/patch.h>
+#include <probe/plan.h>
 #include <tests/test.h>
 
 /* ps ----------------------------------------------------------------------- */
@@ -176,6 +177,19 @@ static int cmd_patch(const struct monitor_call *call)
 	return 0;
 }
 MONITOR_COMMAND("patch", "[break|stop]", "how text is changed", cmd_patch);
+
+static int cmd_plan(const struct monitor_call *call)
+{
+	if (!call->argc) {
+		monitor_print("%s\n", probe_plan_name(probe_plan()));
+		return 0;
+	}
+	if (probe_plan_parse(call->argv[0]))
+		return monitor_usage(call, "'%s' is no plan", call->argv[0]);
+	return 0;
+}
+MONITOR_COMMAND("plan", "[auto|emulate|slot|step]",
+		"how new probes run what they displace", cmd_plan);
 
 /* Time --------------------------------------------------------------------- */
 

@@ -27,20 +27,27 @@ static __printf(2, 3) void say(struct text *t, const char *fmt, ...)
 
 static void say_plan(struct text *t, const struct site *s)
 {
-	bool post = s->set->post;
+	enum probe_plan plan = site_plan(s);
 
-	if (s->use_slot && !post)
+	if (plan == PLAN_EMULATE)
+		say(t,
+		    "plan: emulate: one trap; the engine does what it does\n");
+	else if (plan == PLAN_SLOT)
 		say(t, "plan: slot: one trap; a relocated copy runs at 0x%lx\n",
 		    s->slot + ARCH_STEP_SIZE);
 	else
 		say(t, "plan: step: two traps; a copy is stepped at 0x%lx\n",
 		    s->slot);
-	if (s->use_slot && post)
-		say(t, "  not slot: a post-handler wants to know its end\n");
-	else if (!s->can_slot)
+	if (!s->can_slot)
 		say(t, "  not slot: it %s\n", insn_reloc_reason(&s->insn));
-	else if (!s->use_slot)
-		say(t, "  not slot: step was asked for\n");
+	else if (plan != s->plan)
+		say(t, "  not slot: a post-handler wants to know its end\n");
+	else if (plan != PLAN_SLOT)
+		say(t, "  not slot: %s was asked for\n", probe_plan_name(plan));
+	if (plan == PLAN_STEP && plan != s->plan)
+		say(t, "  not emulate: %s\n",
+		    s->can_emulate ? "another plan was asked for"
+				   : "no emulation of it is offered");
 	if (!s->can_step)
 		say(t, "  no post-handlers: it cannot be stepped\n");
 }

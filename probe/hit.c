@@ -60,6 +60,13 @@ static __always_inline void call_pre(struct hit *h)
 	}
 }
 
+/* Has somebody to be told when the instruction has run? */
+static __always_inline bool wants_end(const struct cpu *cpu,
+				      const struct hit *h)
+{
+	return h->set->post && h == cpu->hits;
+}
+
 static __always_inline void go_on(struct cpu *cpu, struct hit *h,
 				  unsigned long pc)
 {
@@ -67,15 +74,31 @@ static __always_inline void go_on(struct cpu *cpu, struct hit *h,
 	level_end(cpu);
 }
 
+static __noprobe void displaced(struct cpu *cpu, struct hit *h,
+				struct pt_regs *regs);
+
+/* Not if it would fault: then the hardware shall have it. */
+static __noprobe bool emulate(const struct insn *insn, struct pt_regs *regs)
+{
+	struct insn_op op;
+
+	return arch_insn_analyse(insn, regs, &op) != INSN_EMU_NONE &&
+	       arch_insn_apply(&op, regs) == 0;
+}
+
 /* All but the usual: that the pc is set and the hit is over. */
 static __noprobe void displace_with_care(struct cpu *cpu, struct hit *h)
 {
 	const struct site *s = h->site;
-	bool traced = regs_traced(h->regs);
+	bool end = wants_end(cpu, h);
+	bool step = s->can_step && regs_traced(h->regs);
+	unsigned plan = step ? PLAN_STEP : end ? s->end_plan : s->plan;
 
 	if (h->go_on != h->set->run_at) {
 		go_on(cpu, h, h->go_on); /* a control probe's wish */
-	} else if (s->use_slot && !traced && !h->set->post) {
+	} else if (plan == PLAN_EMULATE && emulate(&s->insn, h->regs)) {
+		displaced(cpu, h, h->regs);
+	} else if (plan != PLAN_STEP && s->can_slot && !end) {
 		go_on(cpu, h, s->slot + ARCH_STEP_SIZE);
 	} else {
 		h->stepping = true;
@@ -110,7 +133,7 @@ static __always_inline void fill(struct hit *h, struct site *s,
 {
 	h->site = s;
 	h->regs = regs;
-	/* Pairs with the release in site.c's set_publish(). */
+	/* Pairs with the release in site_commit(). */
 	h->set = READ_ONCE(s->set);
 	h->go_on = h->set->run_at;
 }
@@ -176,6 +199,22 @@ static __noprobe void resume_post(struct cpu *cpu, struct hit *h)
 	run_post(cpu, h);
 }
 
+/* The instruction has run, and @regs say how it ended. */
+static __noprobe void displaced(struct cpu *cpu, struct hit *h,
+				struct pt_regs *regs)
+{
+	if (!wants_end(cpu, h)) {
+		level_end(cpu);
+		return;
+	}
+	cpu->hit_turns++;
+	barrier();
+	h->regs = regs;
+	h->resume = resume_post;
+	h->turn = h->set->probes;
+	run_post(cpu, h);
+}
+
 __noprobe bool probe_hit_step(struct pt_regs *regs, struct trap *t)
 {
 	struct cpu *cpu = this_cpu();
@@ -187,15 +226,7 @@ __noprobe bool probe_hit_step(struct pt_regs *regs, struct trap *t)
 	if (!arch_probe_step_end(&h->step, &h->site->insn, regs, &again))
 		return again;
 	h->stepping = false;
-	if (h == cpu->hits) {
-		cpu->hit_turns++;
-		h->regs = regs;
-		h->resume = resume_post;
-		h->turn = h->set->probes;
-		run_post(cpu, h);
-	} else {
-		level_end(cpu);
-	}
+	displaced(cpu, h, regs);
 	if (likely(!arch_probe_step_traced(&h->step)))
 		return true;
 	/* The program is being stepped itself: its trap is due now. */

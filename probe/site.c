@@ -7,7 +7,6 @@
  * readable (its next pointer too) until quiesce_cpus() after it was unlinked, so
  * a reader that was on the chain meanwhile finds its way to the end.
  */
-#include <arch/emit.h>
 #include <kernel/extable.h>
 #include <kernel/heap.h>
 #include <lib/errno.h>
@@ -23,38 +22,6 @@ struct mutex probe_mutex = MUTEX(probe_mutex);
 /* Where nobody is to be called. */
 static struct probe_set no_probes = { .probes = { NULL } };
 
-static enum probe_plan plan;
-
-void probe_plan_set(enum probe_plan new_plan)
-{
-	plan = new_plan;
-}
-
-/* The two forms of the instruction, as far as it has them. */
-static int fill_slot(struct site *s)
-{
-	u8 code[ARCH_SLOT_SIZE];
-	unsigned long at = s->slot + ARCH_STEP_SIZE;
-	u8 *form = code + ARCH_STEP_SIZE;
-	size_t room = sizeof(code) - ARCH_STEP_SIZE;
-	int step_err, len, jump = 0;
-
-	for (size_t i = 0; i < sizeof(code); i++)
-		code[i] = arch_break_insn[i % ARCH_BREAK_SIZE];
-	step_err = arch_probe_prepare(&s->insn, s->slot, code);
-	s->can_step = step_err == 0;
-	len = arch_insn_relocate(&s->insn, at, form, room);
-	if (len >= 0)
-		jump = arch_emit_jump(form + len, room - (size_t)len,
-				      at + (size_t)len, s->addr + s->insn.len);
-	s->can_slot = len >= 0 && jump >= 0;
-	s->use_slot = s->can_slot && plan != PLAN_STEP;
-	if (!s->use_slot && (!s->can_step || plan == PLAN_SLOT))
-		return step_err ? step_err : -EOPNOTSUPP;
-	slot_write(s->slot, code);
-	return 0;
-}
-
 int site_create(unsigned long addr, const struct insn *insn, struct site **site)
 {
 	struct site *s = kzalloc(sizeof(*s));
@@ -66,7 +33,7 @@ int site_create(unsigned long addr, const struct insn *insn, struct site **site)
 	s->insn = *insn;
 	s->set = &no_probes;
 	s->slot = slot_alloc(s);
-	err = s->slot ? fill_slot(s) : -ENOSPC;
+	err = s->slot ? site_plan_make(s) : -ENOSPC;
 	if (err) {
 		site_free(s);
 		return err;
@@ -148,7 +115,7 @@ size_t site_read_original(unsigned long addr, void *buf, size_t n)
 /* Probe sets ------------------------------------------------------------------ */
 
 /* Stands where a probe was taken out without memory for a new set. */
-static struct kprobe gone = { .flags = KPROBE_FLAG_DISABLED };
+static struct kprobe gone;
 
 void site_touch(struct site *s, struct site_change *c)
 {
@@ -215,7 +182,7 @@ int site_prepare(struct site *s)
 		set->probes[n++] = p;
 		set->post |= p->post_handler != NULL;
 	}
-	if (s->use_slot && !set->post)
+	if (s->plan == PLAN_SLOT && !set->post)
 		set->run_at = s->slot + ARCH_STEP_SIZE;
 	s->coming = set;
 	return 0;
@@ -224,6 +191,7 @@ int site_prepare(struct site *s)
 /* Without memory: from now on nothing is called that should not be. */
 static void set_strike(struct site *s)
 {
+	kprobe_stop(&gone, KPROBE_FLAG_DISABLED);
 	for (struct kprobe **p = s->set->probes; *p; p++) {
 		if (!site_holds(s, *p))
 			WRITE_ONCE(*p, &gone);

@@ -11,6 +11,7 @@
 #include <kernel/wait.h>
 #include <lib/rbtree.h>
 #include <probe/kprobe.h>
+#include <probe/plan.h>
 
 /*
  * What a hit calls: the enabled probes of a site in order of registration.
@@ -41,8 +42,10 @@ struct site {
 	unsigned long slot;    /* executable copies: <arch/probe.h> */
 	bool can_step;	       /* has a copy to step */
 	bool can_slot;	       /* has a relocated form */
-	bool use_slot;	       /* ... and is to use it: probe_plan_set() */
-	struct insn insn;      /* the original instruction */
+	bool can_emulate;      /* its effect can be computed */
+	u8 plan;	       /* enum probe_plan, but not AUTO */
+	u8 end_plan;	  /* ... where a post-handler wants to know its end */
+	struct insn insn; /* the original instruction */
 	/* Under probe_mutex: */
 	struct kprobe *probes;	  /* all of them, in order of registration */
 	struct probe_set *coming; /* prepared to be published */
@@ -54,10 +57,6 @@ struct site {
 
 /* Serialises registration, enabling, and all changes of sites. */
 extern struct mutex probe_mutex;
-
-/* How new sites run their instruction. AUTO: slot, step where that is all. */
-enum probe_plan { PLAN_AUTO, PLAN_SLOT, PLAN_STEP };
-void probe_plan_set(enum probe_plan plan);
 
 /* Flags are changed by hits, too: handlers that are abandoned. */
 static __always_inline void kprobe_flags_set(struct kprobe *p, unsigned flags)
@@ -165,6 +164,15 @@ bool site_has_flagged(const struct site *s, unsigned flag);
 /* Is one of its probes enabled? */
 bool site_wants_arming(const struct site *s);
 void probe_sets_free(struct probe_set *garbage);
+
+/* plan.c */
+/*
+ * How @s, decoded and with a slot, runs its instruction; fills the slot. Or
+ * -EOPNOTSUPP, -ERANGE: it cannot, or not in the way that is forced.
+ */
+int __must_check site_plan_make(struct site *s);
+/* What its hits follow, with the probes that are there. */
+enum probe_plan site_plan(const struct site *s);
 
 /* probe.c */
 /* Takes a registered probe out of its site, as part of a change. */

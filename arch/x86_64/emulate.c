@@ -98,24 +98,20 @@ static __always_inline unsigned opcode_reg(const struct arch_insn *a)
 /* Operands -------------------------------------------------------------------
  */
 
-static __noprobe u64 field(const struct insn *insn, unsigned off, unsigned size)
+/* Eight bytes at once: what comes from behind insn->bytes is shifted out. */
+static __always_inline u64 signed_field(const struct insn *insn, unsigned off,
+					unsigned size)
 {
-	u64 value = 0;
+	unsigned unused = 64 - 8 * size;
+	const char *at = (const char *)insn + offsetof(struct insn, bytes);
+	u64 value;
 
-	for (unsigned i = 0; i < size; i++)
-		value |= (u64)insn->bytes[off + i] << 8 * i;
-	return value;
-}
-
-static __noprobe u64 signed_field(const struct insn *insn, unsigned off,
-				  unsigned size)
-{
-	u64 sign;
-
+	STATIC_ASSERT(sizeof(*insn) - offsetof(struct insn, bytes) >=
+		      INSN_MAX_BYTES + sizeof(value));
 	if (!size)
 		return 0;
-	sign = 1ull << (8 * size - 1);
-	return (field(insn, off, size) ^ sign) - sign;
+	__builtin_memcpy(&value, at + off, sizeof(value));
+	return (s64)(value << unused) >> unused;
 }
 
 static __always_inline u64 immediate(const struct insn *insn)
@@ -412,7 +408,7 @@ static __noprobe bool emu_ret(struct analysis *x)
 	x->op->dest = X86_TO_PC;
 	if (!load_from_stack(x, 8))
 		return false;
-	x->op->sp += field(x->insn, x->a->imm_off, x->a->imm_size);
+	x->op->sp += (u16)immediate(x->insn);
 	return true;
 }
 

@@ -38,6 +38,8 @@ static __always_inline bool is_sti(const struct insn *insn)
 int arch_probe_prepare(const struct insn *insn, unsigned long slot_va, u8 *buf)
 {
 	const struct arch_insn *a = &insn->arch;
+	/* A NOP with an operand does not: it may be anywhere. */
+	bool names_memory = insn->flags & (INSN_PC_MEM | INSN_PC_READ);
 	s64 disp = insn->target - (slot_va + insn->len);
 	unsigned i;
 
@@ -46,7 +48,7 @@ int arch_probe_prepare(const struct insn *insn, unsigned long slot_va, u8 *buf)
 		return -EOPNOTSUPP;
 	if (is_sti(insn) && insn->len > 1)
 		return -EOPNOTSUPP; /* prefixes mean something to NOP */
-	if (X86_RIP_REL(a) && disp != (s32)disp)
+	if (names_memory && disp != (s32)disp)
 		return -ERANGE;
 
 	for (i = 0; i < insn->len; i++)
@@ -55,7 +57,7 @@ int arch_probe_prepare(const struct insn *insn, unsigned long slot_va, u8 *buf)
 		buf[i] = arch_break_insn[0];
 	if (is_sti(insn))
 		buf[0] = 0x90;
-	if (X86_RIP_REL(a)) {
+	if (names_memory) {
 		for (i = 0; i < 4; i++)
 			buf[a->disp_off + i] = disp >> 8 * i;
 	}

@@ -17,6 +17,7 @@
 #include <kernel/symtab.h>
 #include <lib/errno.h>
 #include <lib/string.h>
+#include <probe/jprobe.h>
 #include <probe/kretprobe.h>
 #include <probe/site.h>
 
@@ -132,6 +133,13 @@ static void probe_fill(struct kprobe *p, unsigned long addr, bool post)
 		p->post_handler = post_handler;
 }
 
+/* Of one call, what came on top of the @bare ones. */
+static void cost_of_hit(struct cost *cost, const struct cost *bare)
+{
+	cost->insns = insns_of_ticks(cost->insns - bare->insns, CALLS);
+	cost->traps = (cost->traps - bare->traps) / CALLS;
+}
+
 /* One hit of row->probes probes on one address. */
 static int measure_hit(const struct row *row, struct cost *cost)
 {
@@ -149,9 +157,29 @@ static int measure_hit(const struct row *row, struct cost *cost)
 	if (err)
 		return err;
 	call_probed_function(cost);
-	cost->insns = insns_of_ticks(cost->insns - bare.insns, CALLS);
-	cost->traps = (cost->traps - bare.traps) / CALLS;
+	cost_of_hit(cost, &bare);
 	return unregister_kprobes(list, row->probes);
+}
+
+static unsigned long jprobe_handler(unsigned long x)
+{
+	return x;
+}
+
+static int measure_jprobe(const struct row *row __unused, struct cost *cost)
+{
+	static struct jprobe jp = { .kp.symbol_name = "probed_function",
+				    .entry = jprobe_handler };
+	struct cost bare;
+	int err;
+
+	call_probed_function(&bare);
+	err = register_jprobe(&jp);
+	if (err)
+		return err;
+	call_probed_function(cost);
+	cost_of_hit(cost, &bare);
+	return unregister_jprobe(&jp);
 }
 
 /* Return probes --------------------------------------------------------------- */
@@ -295,8 +323,11 @@ static const struct row rows[] = {
 	  .post = true },
 	{ "break-x2",	     { 289, 717 },    measure_hit, .probes = 2 },
 	{ "break-x8",	     { 397, 873 },    measure_hit, .probes = 8 },
+	{ "break-emulate",   { 0, 0 },	      measure_hit, .probes = 1,
+	  .plan = PLAN_EMULATE },
 	{ "break-step",	     { 0, 0 },	      measure_hit, .probes = 1,
 	  .plan = PLAN_STEP },
+	{ "jprobe-break",    { 0, 0 },	      measure_jprobe, .probes = 1 },
 	{ "ret-break",	     { 460, 1199 },   measure_return, .probes = 1 },
 	{ "ret-break-entry", { 0, 0 },	      measure_return, .probes = 1,
 	  .entry = true },

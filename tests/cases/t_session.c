@@ -5,6 +5,7 @@
  */
 #include "../test.h"
 #include <arch/cpu.h>
+#include <arch/trap.h>
 #include <kernel/percpu.h>
 #include <kernel/smp.h>
 #include <kernel/thread.h>
@@ -607,6 +608,56 @@ TEST(session, explain_says_why_not_or_how_and_by_whom)
 		0);
 	EXPECT_TRUE(strstr(text, "armed: no; no probes\n"));
 	EXPECT_EQ(session_close(s), 0);
+}
+
+/* Does a call of the target, with a probe on it, take @traps traps? */
+static void expect_plan(struct kprobe *p, const char *plan, u64 traps)
+{
+	unsigned long flags;
+	char text[400];
+	u64 before;
+
+	EXPECT_EQ(probe_explain(p->addr, text, sizeof(text)), 0);
+	if (!strstr(text, plan))
+		FAIL("no '%s' in: %s", plan, text);
+	flags = arch_irq_save();
+	before = this_cpu()->traps[TRAP_BREAKPOINT] +
+		 this_cpu()->traps[TRAP_STEP];
+	session_target(1, 1);
+	EXPECT_EQ(this_cpu()->traps[TRAP_BREAKPOINT] +
+			  this_cpu()->traps[TRAP_STEP] - before,
+		  traps);
+	arch_irq_restore(flags);
+}
+
+TEST(session, explain_names_the_plan_and_hits_follow_it)
+{
+	static const struct {
+		enum probe_plan forced;
+		bool post;
+		const char *explained;
+		unsigned traps;
+	} plans[] = {
+		{ PLAN_AUTO, false, "plan: slot", 1 },
+		{ PLAN_AUTO, true, "plan: emulate", 1 },
+		{ PLAN_EMULATE, false, "plan: emulate", 1 },
+		{ PLAN_EMULATE, true, "plan: emulate", 1 },
+		{ PLAN_SLOT, false, "plan: slot", 1 },
+		{ PLAN_SLOT, true, "plan: step", 2 },
+		{ PLAN_STEP, false, "plan: step", 2 },
+		{ PLAN_STEP, true, "plan: step", 2 },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(plans); i++) {
+		struct kprobe p = probe_of(NULL, good_pre);
+
+		p.post_handler = plans[i].post ? good_post : NULL;
+		probe_plan_set(plans[i].forced);
+		ASSERT_EQ(register_kprobe(&p), 0);
+		probe_plan_set(PLAN_AUTO);
+		expect_plan(&p, plans[i].explained, plans[i].traps);
+		EXPECT_EQ(unregister_kprobe(&p), 0);
+	}
 }
 
 TEST(session, explain_names_the_plan_that_was_forced)
