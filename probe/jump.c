@@ -109,6 +109,8 @@ static int plan_region(struct jump *j, unsigned long detour, const u8 *text,
 	if (*why)
 		return -ENOSPC;
 	j->displaced = displaced;
+	/* No probe is behind the first instruction. */
+	memcpy(j->old + j->own, text + j->own, ARCH_JUMP_SIZE - j->own);
 	return plan_direct(j, JUMP_REGION, detour, text);
 }
 
@@ -120,6 +122,7 @@ int jump_plan(struct jump *j, const struct insn *insn, unsigned long detour,
 	*j = (struct jump){ .addr = insn->pc,
 			    .own = insn->len,
 			    .displaced = insn->len };
+	memcpy(j->old, insn->bytes, sizeof(j->old));
 	*why = "the wanted kind of jump does not fit";
 	if (wish == JUMP_NONE || wish == ARCH_JUMP_DIRECT)
 		err = plan_direct(j, ARCH_JUMP_DIRECT, detour, text);

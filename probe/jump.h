@@ -32,6 +32,7 @@ struct jump {
 	u8 len;		  /* of them that change */
 	u8 footprint;	  /* reach or displaced, whichever is more */
 	u8 bytes[ARCH_JUMP_TEXT]; /* @reach of them */
+	u8 old[ARCH_JUMP_TEXT];	  /* @len: the original text */
 };
 
 /*
