@@ -86,6 +86,8 @@ common   := $(machine_$(MACHINE)) -ffreestanding -nostdlib -fno-pie -g \
 	-fno-asynchronous-unwind-tables
 cflags   := $(common) -std=gnu11 -O2 $(warnings) -fno-strict-aliasing \
 	-fno-common -fno-tree-vectorize -fno-stack-protector
+# Calls within a file keep to the ABI, too: a return probe changes what it allows.
+cflags   += -fno-ipa-ra
 ldflags  := $(ldflags_$(MACHINE)) -T linker/$(ARCH).ld -static --build-id=none \
 	-z noexecstack -z norelro --orphan-handling=error --fatal-warnings
 
