@@ -38,9 +38,10 @@ struct hit {
 	char thread_name[THREAD_NAME_MAX];
 	int probe;
 	bool full;
+	bool returns;
 	unsigned callers;
 	unsigned long pc;
-	unsigned long arg[HIT_ARGS];
+	unsigned long arg[HIT_ARGS]; /* or the return value, and nothing */
 	unsigned long caller[HIT_CALLERS];
 	struct pt_regs regs;
 };
@@ -76,8 +77,10 @@ static void fill(struct hit *hit, const struct monitor_probe *p,
 	memcpy(hit->thread_name, current->name, sizeof(hit->thread_name));
 	hit->probe = p->id;
 	hit->full = p->full;
-	hit->pc = instruction_pointer(regs);
-	for (unsigned i = 0; i < HIT_ARGS; i++)
+	hit->returns = p->returns;
+	hit->pc = p->returns ? p->rp.kp.addr : instruction_pointer(regs);
+	hit->arg[0] = regs_return_value(regs);
+	for (unsigned i = 0; !p->returns && i < HIT_ARGS; i++)
 		hit->arg[i] = regs_get_kernel_argument(regs, i);
 	hit->callers = 0;
 	arch_unwind(current, regs, add_caller, hit);
@@ -93,7 +96,7 @@ static bool spend(int *left)
 
 int hit_record(struct kprobe *kp, struct pt_regs *regs)
 {
-	struct monitor_probe *p = container_of(kp, struct monitor_probe, kp);
+	struct monitor_probe *p = container_of(kp, struct monitor_probe, rp.kp);
 	struct hit_ring *ring = rings[smp_processor_id()];
 
 	if (current == show_thread || !spend(&p->budget) || !spend(&budget) ||
@@ -106,6 +109,11 @@ int hit_record(struct kprobe *kp, struct pt_regs *regs)
 	/* Pairs with the acquire in oldest(). */
 	store_release(&ring->head, ring->head + 1);
 	return 0;
+}
+
+int hit_record_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	return hit_record(&get_kretprobe(ri)->kp, regs);
 }
 
 /* The reader --------------------------------------------------------------- */
@@ -139,7 +147,9 @@ static void print_hit(const struct hit *hit)
 	size_t n = 0;
 
 	args[0] = '\0';
-	if (is_entry(hit->pc)) {
+	if (hit->returns) {
+		scnprintf(args, sizeof(args), " returns 0x%lx", hit->arg[0]);
+	} else if (is_entry(hit->pc)) {
 		n += scnprintf(args, sizeof(args), "  args");
 		for (unsigned i = 0; i < HIT_ARGS; i++)
 			n += scnprintf(args + n, sizeof(args) - n, " 0x%lx",

@@ -7,7 +7,7 @@
 
 #include <kernel/monitor.h>
 #include <lib/list.h>
-#include <probe/kprobe.h>
+#include <probe/kretprobe.h>
 
 /* shell.c ------------------------------------------------------------------ */
 
@@ -49,12 +49,13 @@ int monitor_symbol_fail(const char *text, int error);
 
 /* A probe placed from the console. */
 struct monitor_probe {
-	struct kprobe kp;
+	struct kretprobe rp; /* only its kp, unless it is a return probe */
 	struct list_head link;
 	int id;
 	bool full;	 /* show all registers */
+	bool returns;	 /* a return probe */
 	char symbol[64]; /* as typed; "" if a number was */
-	char where[80];	 /* name and offset of kp.addr */
+	char where[80];	 /* name and offset of its address */
 	int budget;	 /* hits that will still be shown this second */
 	u64 not_shown;	 /* hits since then that were not */
 };
@@ -89,8 +90,9 @@ void budget_start(void);
 /* Rings and the thread that prints; 0 or -ENOMEM. Opened once per probe. */
 int __must_check hits_open(void);
 void hits_close(void);
-/* The handler of all monitor probes. */
+/* The handlers of all monitor probes. */
 int hit_record(struct kprobe *kp, struct pt_regs *regs);
+int hit_record_return(struct kretprobe_instance *ri, struct pt_regs *regs);
 /* Prints what the rings hold. */
 void hits_show(void);
 /* All of @regs by name, four to a line. */

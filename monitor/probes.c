@@ -35,12 +35,12 @@ static int probe_aim(struct monitor_probe *p, const char *text)
 		if (strscpy(p->symbol, text, sizeof(p->symbol)) < 0)
 			return monitor_fail(-ENAMETOOLONG, "'%s' is too long",
 					    text);
-		p->kp.symbol_name = p->symbol;
+		p->rp.kp.symbol_name = p->symbol;
 		return 0;
 	}
 	if (parse_u64(text, 0, &addr, NULL))
 		return monitor_fail(-EINVAL, "'%s' is no address", text);
-	p->kp.addr = (unsigned long)addr;
+	p->rp.kp.addr = (unsigned long)addr;
 	return 0;
 }
 
@@ -53,11 +53,13 @@ static int next_id(void)
 
 static void probe_added(struct monitor_probe *p)
 {
-	symtab_text(p->kp.addr, p->where, sizeof(p->where));
+	symtab_text(p->rp.kp.addr, p->where, sizeof(p->where));
 	mutex_lock(&probes_mutex);
 	list_add_tail(&p->link, &probes);
 	mutex_unlock(&probes_mutex);
-	monitor_print("probe %d on %s at 0x%lx\n", p->id, p->where, p->kp.addr);
+	monitor_print("probe %d on %s%s at 0x%lx\n", p->id,
+		      p->returns ? "the return of " : "", p->where,
+		      p->rp.kp.addr);
 }
 
 /* What follows @key in @word, or NULL. */
@@ -71,7 +73,7 @@ static const char *value_of(const char *word, const char *key)
 static int probe_kind(struct monitor_probe *p, const struct monitor_call *call,
 		      const char *name)
 {
-	int error = hostile_handler(name, &p->kp.pre_handler);
+	int error = hostile_handler(name, &p->rp.kp.pre_handler);
 
 	if (error == -ENODEV)
 		return monitor_fail(error,
@@ -93,14 +95,17 @@ static int probe_option(struct monitor_probe *p,
 
 	if (!strcmp(word, "full")) {
 		p->full = true;
+	} else if (!strcmp(word, "return")) {
+		p->returns = true;
 	} else if ((value = value_of(word, "kind="))) {
 		return probe_kind(p, call, value);
 	} else if ((value = value_of(word, "session="))) {
-		p->kp.session = session_find(value);
-		if (!p->kp.session)
+		p->rp.kp.session = session_find(value);
+		if (!p->rp.kp.session)
 			return monitor_fail(-ENOENT, "no session '%s'", value);
 	} else {
-		return monitor_usage(call, "'%s' instead of 'full'", word);
+		return monitor_usage(call, "'%s' instead of 'full' or 'return'",
+				     word);
 	}
 	return 0;
 }
@@ -122,7 +127,8 @@ static int cmd_probe_add(const struct monitor_call *call)
 	if (!p)
 		return monitor_fail(-ENOMEM, "no memory for a probe");
 	p->id = next_id();
-	p->kp.pre_handler = hit_record;
+	p->rp.kp.pre_handler = hit_record;
+	p->rp.handler = hit_record_return;
 	p->budget = HITS_SHOWN_PER_SECOND;
 	error = probe_parse(p, call);
 	if (error)
@@ -132,7 +138,8 @@ static int cmd_probe_add(const struct monitor_call *call)
 		monitor_fail(error, "no memory for the rings");
 		goto out_free;
 	}
-	error = register_kprobe(&p->kp);
+	error = p->returns ? register_kretprobe(&p->rp)
+			   : register_kprobe(&p->rp.kp);
 	if (error) {
 		add_refused(call->argv[0], error);
 		goto out_close;
@@ -147,8 +154,9 @@ out_free:
 	return error;
 }
 MONITOR_COMMAND(
-	"probe add", "SYM[+OFF]|ADDR [full] [session=NAME] [kind=KIND]",
-	"show each hit; full: with all registers; kind: a demonstration",
+	"probe add",
+	"SYM[+OFF]|ADDR [full] [return] [session=NAME] [kind=KIND]",
+	"show each hit; full: all registers; return: each return instead",
 	cmd_probe_add);
 
 /* Removing ----------------------------------------------------------------- */
@@ -161,19 +169,36 @@ static void unregister_all(struct list_head *gone, unsigned n)
 
 	list_for_each_entry(p, gone, link) {
 		if (batch)
-			batch[i++] = &p->kp;
+			batch[i++] = &p->rp.kp;
 		else
-			unregister_kprobe(&p->kp);
+			unregister_kprobe(&p->rp.kp);
 	}
 	if (batch)
 		unregister_kprobes(batch, n);
 	kfree(batch);
 }
 
+/* How often @kp was not called. Of returns, calls without a note, too. */
+static unsigned long missed(const struct kprobe *kp)
+{
+	unsigned long n = READ_ONCE(kp->nmissed);
+
+	if (kp->flags & KPROBE_FLAG_RETURN)
+		n += READ_ONCE(container_of(kp, struct kretprobe, kp)->nmissed);
+	return n;
+}
+
 static void probe_gone(struct monitor_probe *p)
 {
+	struct kretprobe_counts c;
+
 	monitor_print("probe %d off %s: %lu hit%s, %lu missed", p->id, p->where,
-		      p->kp.nhit, p->kp.nhit == 1 ? "" : "s", p->kp.nmissed);
+		      p->rp.kp.nhit, p->rp.kp.nhit == 1 ? "" : "s",
+		      missed(&p->rp.kp));
+	kretprobe_counts(&p->rp, &c);
+	if (p->returns)
+		monitor_print(", %llu returned, %llu skipped, %llu under way",
+			      c.returned, c.skipped, c.outstanding);
 	if (p->not_shown)
 		monitor_print(", the last %llu not shown", p->not_shown);
 	monitor_print("\n");
@@ -206,13 +231,13 @@ static bool symbol_matches(const struct monitor_probe *p, const char *text)
 	struct symbol sym;
 	u64 offset;
 
-	if (symtab_lookup(p->kp.addr, &sym) || strlen(sym.name) != len ||
+	if (symtab_lookup(p->rp.kp.addr, &sym) || strlen(sym.name) != len ||
 	    memcmp(sym.name, text, len))
 		return false;
 	if (!plus)
-		return p->kp.addr == symbol_entry(&sym);
+		return p->rp.kp.addr == symbol_entry(&sym);
 	return !parse_u64(plus + 1, 0, &offset, NULL) &&
-	       p->kp.addr == sym.addr + offset;
+	       p->rp.kp.addr == sym.addr + offset;
 }
 
 static bool probe_matches(const struct monitor_probe *p, const char *text)
@@ -221,7 +246,7 @@ static bool probe_matches(const struct monitor_probe *p, const char *text)
 
 	if (char_is_digit(text[0]))
 		return !parse_u64(text, 0, &id, NULL) &&
-		       (id == (u64)p->id || id == p->kp.addr);
+		       (id == (u64)p->id || id == p->rp.kp.addr);
 	return !strcmp(p->symbol, text) || symbol_matches(p, text);
 }
 
@@ -261,7 +286,7 @@ int probes_close_session(struct probe_session *s)
 
 	mutex_lock(&probes_mutex);
 	list_for_each_entry_safe(p, next, &probes, link) {
-		if (p->kp.session == s)
+		if (p->rp.kp.session == s)
 			list_move_tail(&p->link, &gone);
 	}
 	mutex_unlock(&probes_mutex);
@@ -297,7 +322,7 @@ static int id_of(const struct kprobe *kp)
 	struct monitor_probe *p;
 
 	list_for_each_entry(p, &probes, link) {
-		if (&p->kp == kp)
+		if (&p->rp.kp == kp)
 			return p->id;
 	}
 	return 0;
@@ -324,10 +349,13 @@ static bool list_line(struct kprobe *kp, void *arg)
 			      "ADDRESS", "SYMBOL", "STATE", "PLAN", "HITS",
 			      "MISSED");
 	symtab_text(kp->addr, where, sizeof(where));
+	if (kp->flags & KPROBE_FLAG_RETURN)
+		strscpy(where + strlen(where), " return",
+			sizeof(where) - strlen(where));
 	monitor_print("%3s  0x%016lx  %-22s %-8s %-7s %8lu %6lu\n", id,
 		      kp->addr, where, state_of(kp),
 		      probe_plan_name(kprobe_plan(kp)), READ_ONCE(kp->nhit),
-		      READ_ONCE(kp->nmissed));
+		      missed(kp));
 	return true;
 }
 

@@ -233,6 +233,19 @@ TEST(monitor, sessions_are_opened_listed_and_closed_with_their_probes)
 	expect("probe add monitor_target kind=kind", -EINVAL, "null, loop");
 }
 
+TEST(monitor, a_return_probe_is_listed_and_counts_returns)
+{
+	expect("probe add monitor_target return", 0,
+	       "probe 1 on the return of monitor_target");
+	expect("probe list", 0, "monitor_target+0x0 return");
+	EXPECT_EQ(monitor_target(1, 1), 2);
+	expect("probe del 1", 0, "returns 0x2");
+	expect("probe add monitor_main+4 return", -EINVAL,
+	       "not the entry of a function");
+	expect("probe add monitor_target return; probe del all", 0,
+	       "0 hits, 0 missed, 0 returned, 0 skipped, 0 under way");
+}
+
 TEST(monitor, session_list_says_what_became_of_a_bad_handler)
 {
 	expect("session new bad; probe add monitor_target session=bad "
