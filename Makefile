@@ -38,7 +38,7 @@ all: | setup ## build the kernels of both machines
 # One list for both machines: neither builds while the other's file is missing.
 arch_c := boot trap cpu smp irq timer mmu console poweroff text emit insn \
 	reloc emulate probe jump
-arch_S := boot vectors context uaccess ret setjmp
+arch_S := boot vectors context uaccess ret setjmp detour
 
 boot_c        := bootinfo
 boot_c_x86_64 := multiboot2 pvh acpi

@@ -27,6 +27,7 @@
 #include <kernel/timer.h>
 #include <kernel/vm.h>
 #include <probe/kprobe.h>
+#include <probe/opt.h>
 #include <probe/patch.h>
 #include <probe/plan.h>
 #include <probe/ret.h>
@@ -81,6 +82,14 @@ static void choose_modes(void)
 	    probe_plan_parse(mode) < 0)
 		pr_warn("plan=%s: there are auto, emulate, slot and step",
 			mode);
+	if (cmdline_get(&boot_info, "jump", mode, sizeof(mode)) >= 0 &&
+	    opt_wish_parse(mode) < 0)
+		pr_warn("jump=%s: there are any, own, pun, branch, region and "
+			"off",
+			mode);
+	if (cmdline_get(&boot_info, "optimize", mode, sizeof(mode)) >= 0 &&
+	    opt_parse(mode) < 0)
+		pr_warn("optimize=%s: there are on, off and eager", mode);
 }
 
 /* What the command line asks for: tests, monitor commands, or a person. */
@@ -99,6 +108,7 @@ static void main_thread(void *arg __unused)
 	smp_init();
 	thread_init();
 	console_init();
+	need(opt_init(), "the optimiser");
 	choose_modes();
 	system_state = SYSTEM_RUNNING;
 	pr_info("%s: %u CPU(s), %zu MiB free, up in %llu ms", arch_cpu_name(),

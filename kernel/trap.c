@@ -152,7 +152,7 @@ static __noreturn void fatal(const struct pt_regs *regs, const struct trap *t)
 		t->flags & TRAP_EXEC ? ", instruction fetch" : "", where,
 		t->vector, t->code, t->addr,
 		t->flags & TRAP_REAL_MODE ? ", real mode" : "",
-		probe_hit_describe());
+		probe_hit_describe(regs));
 }
 
 __noprobe void trap(struct pt_regs *regs)

@@ -18,41 +18,105 @@
 #include <kernel/thread.h>
 #include <lib/printf.h>
 #include <probe/hit.h>
+#include "detour.h"
 #include "level.h"
 #include "site.h"
+
+/* Level 0 of a direct detour: a mark, and where nobody's turn is. */
+static struct kprobe *const nobody;
+static __noprobe void resume_direct(struct cpu *cpu __unused,
+				    struct hit *h __unused)
+{
+}
+
+__noprobe void level_settle(struct cpu *cpu)
+{
+	struct hit *h = cpu->hits;
+
+	if (likely(!level_is_direct(cpu)))
+		return;
+	/* In an NMI within these lines the same happens. */
+	h->regs = arch_detour_frame(cpu->hit_levels);
+	h->turn = &nobody;
+	h->resume = resume_direct;
+	h->stepping = h->faulting = false;
+	barrier();
+	cpu->hit_levels = 1;
+}
+
+/*
+ * Finds out whose turn it is in a direct detour that @regs interrupted, and makes
+ * its hit one that can be taken up.
+ */
+static __noprobe void level_complete(struct hit *h, const struct pt_regs *regs)
+{
+	const struct detour *d;
+
+	h->turn = &nobody;
+	if (!arch_detour_calls(h->regs, regs))
+		return;
+	d = detour_of(h->regs);
+	h->site = d->site;
+	h->set = d->set;
+	h->detour = d;
+	h->turn = &d->set->probes[arch_detour_call(&d->code, h->regs)];
+}
 
 static __noprobe bool in_copy(const struct hit *h, unsigned long pc)
 {
 	return pc >= h->site->slot && pc < h->site->slot + ARCH_STEP_SIZE;
 }
 
+static __noprobe bool in_displaced(const struct detour *d, unsigned long pc)
+{
+	return pc >= d->code.displaced && pc < d->code.displaced_end;
+}
+
 __noprobe bool probe_hit_fault(struct pt_regs *regs, struct trap *t)
 {
 	struct cpu *cpu = this_cpu();
 	struct hit *h = level_stepping(cpu);
-	const struct site *s;
+	const struct exec *x = exec_at(t->pc);
 
+	if (!x)
+		return false;
 	if (h && in_copy(h, t->pc)) {
 		/* The copy faulted: the original did, and this hit is over. */
 		arch_probe_step_abort(&h->step, &h->site->insn, regs);
 		h->stepping = false;
 		level_end(cpu);
-	} else if ((s = slot_site(t->pc))) {
-		/* So did the relocated form; its hit was over already. */
-		instruction_pointer_set(regs, s->addr);
+	} else if (x->detour && x->detour->code.post &&
+		   in_displaced(x->detour, t->pc)) {
+		/* The same; interrupts were off only for post-handlers. */
+		regs_irqs_set(regs, cpu->hits->irqs);
+		instruction_pointer_set(regs, x->site->addr);
+		level_end(cpu);
 	} else {
-		return false;
+		/* So did the relocated form; its hit was over already. */
+		instruction_pointer_set(regs, x->site->addr);
 	}
 	t->pc = instruction_pointer(regs);
 	return false;
 }
 
-/* The probe whose handler @cpu is in, or NULL. An NMI is not its handler's. */
-static __noprobe struct kprobe *running(const struct cpu *cpu)
+static __always_inline bool is_direct(const struct hit *h)
 {
-	bool mine = cpu->hit_levels > 0 && !cpu->hit_in_nmi;
+	return READ_ONCE(h->resume) == resume_direct;
+}
 
-	return mine ? *cpu->hits->turn : NULL;
+/*
+ * The probe whose handler @regs are in, or what that called; or NULL. An NMI is
+ * not its handler's.
+ */
+static __noprobe struct kprobe *running(struct cpu *cpu,
+					const struct pt_regs *regs)
+{
+	if (cpu->hit_levels == 0 || cpu->hit_in_nmi)
+		return NULL;
+	level_settle(cpu);
+	if (is_direct(cpu->hits))
+		level_complete(cpu->hits, regs);
+	return *cpu->hits->turn;
 }
 
 /* On the stack of the probed code: the hit goes on behind that handler. */
@@ -81,6 +145,8 @@ static __noprobe void abandon(struct pt_regs *regs, enum kprobe_verdict why,
 	for (; cpu->hit_levels > 1; cpu->hit_levels--)
 		cpu->hits[cpu->hit_levels - 1].stepping = false;
 	h->faulting = false;
+	if (is_direct(h))
+		probe_hit_direct_abandoned(h);
 	current->preempt_count = h->preempt_count;
 	arch_trap_restart(regs, h->regs, restart);
 }
@@ -89,7 +155,7 @@ static __noprobe void abandon(struct pt_regs *regs, enum kprobe_verdict why,
 __noprobe bool probe_hit_handler_fault(struct pt_regs *regs, struct trap *t)
 {
 	struct hit *h = this_cpu()->hits;
-	struct kprobe *p = running(this_cpu());
+	struct kprobe *p = running(this_cpu(), regs);
 	bool overflow = t->kind == TRAP_DOUBLE_FAULT, handled = false;
 
 	if (!p)
@@ -111,20 +177,24 @@ __noprobe bool probe_hit_handler_fault(struct pt_regs *regs, struct trap *t)
  */
 __noprobe u64 probe_hit_turn(const struct cpu *cpu)
 {
-	u64 hit = READ_ONCE(cpu->hit_turns);
+	u64 hit = READ_ONCE(cpu->hit_turns),
+	    levels = READ_ONCE(cpu->hit_levels);
 	unsigned long turn = (unsigned long)READ_ONCE(cpu->hits->turn);
 
-	if (READ_ONCE(cpu->hit_levels) == 0)
+	if (levels == 0)
 		return 0;
+	/* Each of its calls counts as a hit. */
+	if (levels > HIT_LEVELS || is_direct(cpu->hits))
+		turn = 0;
 	return hit << 16 | (turn / sizeof(struct kprobe *) & 0xffff);
 }
 
 __noprobe bool probe_hit_overdue(struct pt_regs *regs, u64 turn)
 {
-	const struct cpu *cpu = this_cpu();
+	struct cpu *cpu = this_cpu();
 
 	/* In this order: level 0 may be one that is not filled yet. */
-	if (probe_hit_turn(cpu) != turn || !running(cpu))
+	if (probe_hit_turn(cpu) != turn || !running(cpu, regs))
 		return false;
 	abandon(regs, KPROBE_OVERDUE, instruction_pointer(regs));
 	return true;
@@ -151,18 +221,19 @@ __noprobe void probe_hit_nmi_exit(bool before)
 	this_cpu()->hit_in_nmi = before;
 }
 
-const char *probe_hit_describe(void)
+const char *probe_hit_describe(const struct pt_regs *regs)
 {
 	static char text[128];
-	const struct cpu *cpu = this_cpu();
-	const struct kprobe *p;
+	struct cpu *cpu = this_cpu();
+	const struct kprobe *p = running(cpu, regs);
+	const struct hit *h;
 
-	if (cpu->hit_levels == 0)
+	level_settle(cpu);
+	h = &cpu->hits[cpu->hit_levels - 1];
+	if (cpu->hit_levels == 0 || (is_direct(h) && !p))
 		return "";
-	p = running(cpu);
 	snprintf(text, sizeof(text), "\n  in %s of the probe at %pS",
 		 p ? "a handler" : "a hit",
-		 (void *)(p ? p->addr
-			    : cpu->hits[cpu->hit_levels - 1].site->addr));
+		 (void *)(p ? p->addr : h->site->addr));
 	return text;
 }

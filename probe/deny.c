@@ -42,7 +42,7 @@ static int refuse(const char **why, const char *reason, int err)
 
 static int check_place(unsigned long addr, const char **why)
 {
-	if (slot_contains(addr))
+	if (exec_is_near(addr))
 		return refuse(why, "it is a slot of the probe engine", -EACCES);
 	if (addr < (unsigned long)__text_start ||
 	    addr >= (unsigned long)__text_end)

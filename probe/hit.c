@@ -28,6 +28,7 @@
 #include <kernel/panic.h>
 #include <kernel/thread.h>
 #include <probe/hit.h>
+#include "detour.h"
 #include "level.h"
 #include "site.h"
 
@@ -138,23 +139,31 @@ static __always_inline void fill(struct hit *h, struct site *s,
 	h->go_on = h->set->run_at;
 }
 
+static __noprobe void miss_all(const struct probe_set *set)
+{
+	struct kprobe *p;
+
+	for (unsigned i = 0; (p = set->probes[i]); i++) {
+		if (kprobe_is_enabled(p))
+			kprobe_count(&p->nmissed);
+	}
+}
+
 /* A hit inside a hit runs its instruction. Nobody is called, all missed it. */
 static __noprobe void hit_nested(struct cpu *cpu, struct site *s,
 				 struct pt_regs *regs)
 {
-	struct hit *h = &cpu->hits[cpu->hit_levels];
-	struct kprobe *p;
+	struct hit *h;
 
+	level_settle(cpu);
+	h = &cpu->hits[cpu->hit_levels];
 	if (unlikely(cpu->hit_levels == HIT_LEVELS))
 		panic_regs(regs, "probe hits nested %u deep", HIT_LEVELS);
 	/* Taken before it is filled: an NMI's hit uses the next one. */
 	cpu->hit_levels++;
 	barrier();
 	fill(h, s, regs);
-	for (unsigned i = 0; (p = h->set->probes[i]); i++) {
-		if (kprobe_is_enabled(p))
-			kprobe_count(&p->nmissed);
-	}
+	miss_all(h->set);
 	displace(cpu, h);
 }
 
@@ -246,4 +255,89 @@ __noprobe bool probe_hit_overran(struct pt_regs *regs, struct trap *t)
 		return false;
 	instruction_pointer_set(regs, t->pc);
 	return probe_hit_step(regs, t);
+}
+
+/* Through a jump: called by detours ------------------------------------------- */
+
+/*
+ * Post-handlers have to know the end. Where emulation does not tell it, the detour
+ * comes back behind its displaced instruction, or else that is stepped. The set
+ * may be newer than the detour.
+ */
+static __always_inline void displace_in_detour(struct cpu *cpu, struct hit *h)
+{
+	const struct detour_code *code = &h->detour->code;
+
+	if (h->go_on != code->displaced) {
+		go_on(cpu, h, h->go_on);
+	} else if (code->post) {
+		/* Interrupts stay off to the end, as they do in a step. */
+		h->irqs = regs_irqs_enabled(h->regs);
+		regs_irqs_set(h->regs, false);
+		instruction_pointer_set(h->regs, code->displaced);
+	} else if (likely(!h->set->post)) {
+		go_on(cpu, h, code->displaced);
+	} else {
+		h->go_on = h->set->run_at;
+		displace_with_care(cpu, h);
+	}
+}
+
+static __noprobe void resume_detour(struct cpu *cpu, struct hit *h)
+{
+	instruction_pointer_set(h->regs, h->site->addr);
+	h->turn++;
+	call_pre(h);
+	displace_in_detour(cpu, h);
+}
+
+/* The displaced code of a detour with post-handlers would want a level. */
+static __noprobe void detour_nested(struct pt_regs *regs,
+				    const struct detour *d)
+{
+	miss_all(READ_ONCE(d->site->set));
+	instruction_pointer_set(regs, d->code.post
+					      ? d->site->slot + ARCH_STEP_SIZE
+					      : d->code.displaced);
+}
+
+__noprobe void probe_hit_detour(struct pt_regs *regs, const struct detour *d)
+{
+	struct cpu *cpu = this_cpu();
+	struct hit *h;
+
+	instruction_pointer_set(regs, d->site->addr);
+	if (unlikely(cpu->hit_levels > 0)) {
+		detour_nested(regs, d);
+		return;
+	}
+	h = level_begin(cpu);
+	fill(h, d->site, regs);
+	h->detour = d;
+	h->go_on = d->code.displaced;
+	h->turn = h->set->probes;
+	h->resume = resume_detour;
+	h->preempt_count = current->preempt_count;
+	call_pre(h);
+	displace_in_detour(cpu, h);
+}
+
+/* ... here the displaced instruction runs ... */
+
+__noprobe void probe_hit_detour_post(struct pt_regs *regs,
+				     const struct detour *d)
+{
+	struct cpu *cpu = this_cpu();
+	struct hit *h = cpu->hits;
+
+	regs_irqs_set(regs, h->irqs);
+	instruction_pointer_set(regs, d->code.back);
+	displaced(cpu, h, regs);
+}
+
+__noprobe void probe_hit_direct_abandoned(struct hit *h)
+{
+	h->go_on = h->detour->code.displaced;
+	h->resume = resume_detour;
+	h->preempt_count = arch_detour_preempt(h->regs);
 }

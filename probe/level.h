@@ -10,15 +10,23 @@
  * A handler can be dropped at any instruction, so what a hit needs to go on is
  * here and not in local variables: resume() is called on the stack of the probed
  * code, and takes up the hit behind the handler that @turn still points to.
+ *
+ * A direct detour (<arch/detour.h>) has no level. It stores its frame in place of
+ * the number of levels, which is above HIT_LEVELS then, and the rest of the
+ * machine treats that as level 0 under way. level_settle() makes a level 0 of it
+ * for who wants to use one above; it need not be undone, as the detour stores 0
+ * in the end. Its turn is found out only when somebody asks.
  */
 #ifndef SONDE_PROBE_LEVEL_H
 #define SONDE_PROBE_LEVEL_H
 
+#include <arch/detour.h>
 #include <arch/probe.h>
 #include <kernel/percpu.h>
 
-struct site;
+struct detour;
 struct probe_set;
+struct site;
 
 /* Handler, its NMI, a handler's fault, its NMI: more is a runaway. */
 #define HIT_LEVELS 8
@@ -35,6 +43,8 @@ struct hit {
 	unsigned preempt_count; /* of the probed code */
 	bool stepping;		/* false while the level is free */
 	bool faulting;		/* a fault handler is being asked */
+	bool irqs; /* of the probed code, while a detour has them off */
+	const struct detour *detour; /* if it is one's */
 	struct arch_step step;
 };
 
@@ -58,12 +68,24 @@ static __always_inline void level_end(struct cpu *cpu)
 	cpu->hit_levels--;
 }
 
+static __always_inline bool level_is_direct(const struct cpu *cpu)
+{
+	return cpu->hit_levels > HIT_LEVELS;
+}
+
+/* abandon.c: from here on the number of levels is one. */
+void level_settle(struct cpu *cpu);
+
+/* hit.c: the handler that a direct detour was calling is: now it has a level. */
+void probe_hit_direct_abandoned(struct hit *h);
+
 /* The innermost hit of @cpu if its copy is being stepped, or NULL. */
 static __always_inline struct hit *level_stepping(struct cpu *cpu)
 {
 	struct hit *h = &cpu->hits[cpu->hit_levels - 1];
+	bool has_one = cpu->hit_levels > 0 && !level_is_direct(cpu);
 
-	return cpu->hit_levels > 0 && h->stepping ? h : NULL;
+	return has_one && h->stepping ? h : NULL;
 }
 
 #endif

@@ -15,17 +15,15 @@
  */
 #include <arch/cpu.h>
 #include <kernel/heap.h>
-#include <kernel/panic.h>
 #include <kernel/quiesce.h>
 #include <kernel/symtab.h>
 #include <kernel/thread.h>
 #include <lib/errno.h>
 #include <lib/printf.h>
-#include <lib/sort.h>
 #include <lib/string.h>
 #include <lib/text.h>
 #include <probe/hit.h>
-#include <probe/patch.h>
+#include <probe/opt.h>
 #include "owner.h"
 #include "site.h"
 
@@ -214,53 +212,6 @@ static int attach(struct kprobe *p, struct site_change *c)
 
 /* The end of a change ----------------------------------------------------------- */
 
-static int by_address(const void *a, const void *b)
-{
-	unsigned long x = ((const struct text_patch *)a)->addr;
-	unsigned long y = ((const struct text_patch *)b)->addr;
-
-	return x < y ? -1 : x > y;
-}
-
-static void patch(struct text_patch *patches, unsigned n)
-{
-	sort(patches, n, sizeof(*patches), by_address);
-	if (n > 0 && text_patch(patches, n) < 0)
-		panic("text_patch() refuses a breakpoint at %pS",
-		      (void *)patches[0].addr);
-}
-
-/*
- * Makes the text say what the changed sites want: in one batch, or, without
- * memory for it, in small ones.
- */
-static void arm(const struct site_change *c)
-{
-	static struct text_patch few[8]; /* under probe_mutex */
-	struct text_patch *many = kcalloc(c->n, sizeof(*many));
-	struct text_patch *patches = many ? many : few;
-	unsigned room = many ? c->n : ARRAY_SIZE(few), n = 0;
-
-	for (struct site *s = c->sites; s; s = s->next_changed) {
-		bool wanted = site_wants_arming(s);
-		struct text_patch *p = &patches[n];
-
-		if (wanted == s->armed)
-			continue;
-		s->armed = wanted;
-		p->addr = s->addr;
-		p->len = ARCH_BREAK_SIZE;
-		memcpy(p->bytes, wanted ? arch_break_insn : s->insn.bytes,
-		       ARCH_BREAK_SIZE);
-		if (++n == room) {
-			patch(patches, n);
-			n = 0;
-		}
-	}
-	patch(patches, n);
-	kfree(many);
-}
-
 /* No handler of @p runs any more: it is the client's again. */
 static void leave(struct kprobe *p)
 {
@@ -281,16 +232,21 @@ void probe_finish(struct site_change *c)
 
 	for (s = c->sites; s; s = s->next_changed)
 		site_commit(s, c);
-	arm(c);
+	probe_arm(c);
 	for (s = c->sites; s; s = next) {
 		next = s->next_changed;
 		s->changed = false;
-		if (s->probes)
+		if (s->probes) {
+			opt_again(s);
 			continue;
+		}
 		site_unlink(s);
 		s->next_changed = unused;
 		unused = s;
 	}
+	/* A thread in a direct detour may be about to call a handler. */
+	if (c->detours)
+		probe_leave_code(c);
 	if (c->garbage || c->leaving || unused || finished)
 		quiesce_cpus(); /* handlers */
 	probe_sets_free(c->garbage);
@@ -298,11 +254,12 @@ void probe_finish(struct site_change *c)
 	for (struct kprobe *p = c->leaving; p; p = p->next)
 		leave(p);
 	if (unused)
-		quiesce_tasks_in(slot_is_leaving);
+		probe_leave_code(c);
 	for (s = unused; s; s = next) {
 		next = s->next_changed;
 		site_free(s);
 	}
+	opt_changed();
 }
 
 /* The public calls ------------------------------------------------------------ */

@@ -32,8 +32,11 @@ int site_create(unsigned long addr, const struct insn *insn, struct site **site)
 	s->addr = addr;
 	s->insn = *insn;
 	s->set = &no_probes;
-	s->slot = slot_alloc(s);
-	err = s->slot ? site_plan_make(s) : -ENOSPC;
+	s->exec.site = s;
+	err = exec_alloc(&s->exec, ARCH_SLOT_SIZE);
+	s->slot = s->exec.at;
+	if (!err)
+		err = site_plan_make(s);
 	if (err) {
 		site_free(s);
 		return err;
@@ -67,14 +70,14 @@ void site_unlink(struct site *s)
 		link = &(*link)->next;
 	store_release(link, s->next);
 	rb_erase(&by_addr, &s->node);
-	WRITE_ONCE(s->leaving, true);
+	WRITE_ONCE(s->exec.leaving, true);
 	nr_sites--;
 }
 
 void site_free(struct site *s)
 {
-	if (s->slot)
-		slot_free(s->slot);
+	if (s->exec.at)
+		exec_free(&s->exec);
 	if (s->set != &no_probes)
 		kfree(s->set);
 	kfree(s);
@@ -99,17 +102,39 @@ size_t site_read_original(unsigned long addr, void *buf, size_t n)
 
 	while (n > 0 && peek(out, (const void *)addr, n) < 0)
 		n--;
-	/* A breakpoint that covers a byte began at most its size before it. */
-	for (unsigned long a = addr - (ARCH_BREAK_SIZE - 1); a < addr + n;
-	     a++) {
+	/* Whatever stands at a site, it changes its own instruction only. */
+	for (unsigned long a = addr - (ARCH_PATCH_MAX - 1); a < addr + n; a++) {
 		const struct site *s = site_find(a);
 
-		for (unsigned i = 0; s && i < ARCH_BREAK_SIZE; i++) {
+		for (unsigned i = 0; s && i < s->insn.len; i++) {
 			if (a + i >= addr && a + i < addr + n)
 				out[a + i - addr] = s->insn.bytes[i];
 		}
 	}
 	return n;
+}
+
+static int compare(const void *key, const struct rb_node *node)
+{
+	unsigned long addr = *(const unsigned long *)key;
+	unsigned long at = rb_entry(node, struct site, node)->addr;
+
+	return addr < at ? -1 : addr > at;
+}
+
+static struct site *site_of_node(struct rb_node *node)
+{
+	return node ? rb_entry(node, struct site, node) : NULL;
+}
+
+struct site *site_at_or_below(unsigned long addr)
+{
+	return site_of_node(rb_find_at_or_before(&by_addr, &addr, compare));
+}
+
+struct site *site_below(struct site *s)
+{
+	return site_of_node(rb_prev(&s->node));
 }
 
 /* Probe sets ------------------------------------------------------------------ */

@@ -25,12 +25,21 @@ struct probe_set {
 	struct kprobe *probes[]; /* NULL behind the last */
 };
 
+/* A run of executable bytes near text: a slot, or a detour. */
+struct exec {
+	unsigned long at; /* 0: none */
+	unsigned size;
+	bool leaving; /* unreachable: who is in it is waited for */
+	struct site *site;
+	struct detour *detour; /* whose code it is, or NULL: the slot's */
+};
+
 /*
  * One instrumented instruction; at most one per address.
  *
  *	site_get()	decoded, slot filled, not findable
  *	site_publish()	findable, text unchanged
- *	armed		a breakpoint stands in the text
+ *	armed		a breakpoint stands in the text; later perhaps a jump
  *	site_unlink()	text restored; not findable, perhaps still in use
  *	site_free()	after quiescence
  */
@@ -40,6 +49,7 @@ struct site {
 	struct rb_node node;   /* by address; under probe_mutex */
 	struct probe_set *set; /* never NULL */
 	unsigned long slot;    /* executable copies: <arch/probe.h> */
+	struct exec exec;      /* where they are */
 	bool can_step;	       /* has a copy to step */
 	bool can_slot;	       /* has a relocated form */
 	bool can_emulate;      /* its effect can be computed */
@@ -49,9 +59,11 @@ struct site {
 	/* Under probe_mutex: */
 	struct kprobe *probes;	  /* all of them, in order of registration */
 	struct probe_set *coming; /* prepared to be published */
-	bool armed;
-	bool changed; /* on the list of a change under way */
-	bool leaving; /* unlinked: who is in its slot is waited for */
+	struct detour *detour;	  /* where its jump leads; NULL: no jump */
+	struct detour *coming_detour; /* prepared to be jumped to */
+	const char *no_jump; /* why, when it was tried last; NULL: not yet */
+	bool armed;	     /* a breakpoint stands in the text, or a jump */
+	bool changed;	     /* on the list of a change under way */
 	struct site *next_changed;
 };
 
@@ -133,6 +145,9 @@ unsigned site_count(void);
  * read.
  */
 size_t site_read_original(unsigned long addr, void *buf, size_t n);
+/* The last one at or below @addr, or NULL. */
+struct site *site_at_or_below(unsigned long addr);
+struct site *site_below(struct site *s); /* the one before, or NULL */
 
 /*
  * A change of some sites: who was touched and what became garbage. site.c
@@ -143,6 +158,7 @@ struct site_change {
 	unsigned n;
 	struct probe_set *garbage;
 	struct kprobe *leaving;
+	struct detour *detours; /* that no jump leads to any more */
 };
 
 /*
@@ -180,19 +196,22 @@ void probe_detach(struct kprobe *p, struct site_change *c);
 /* Makes the text follow a change, waits, and frees what it left over. */
 void probe_finish(struct site_change *c);
 
+/* arm.c */
+/* Makes the text follow a change. Hits have to see it by then. */
+void probe_arm(struct site_change *c);
+/* Waits until nobody is in code that is leaving; frees the detours of @c. */
+void probe_leave_code(struct site_change *c);
+
 /* slot.c */
-/* ARCH_SLOT_SIZE executable bytes within reach of text; 0 if there are none. */
-unsigned long slot_alloc(struct site *s);
-/* The site whose slot holds @addr, or NULL. Any context. */
-struct site *slot_site(unsigned long addr);
-/* Copies code into a slot that nothing runs yet. */
-void slot_write(unsigned long slot, const u8 *code);
-/* Only after quiesce_tasks_in(); the slot is filled with breakpoints. */
-void slot_free(unsigned long slot);
-bool slot_contains(unsigned long addr);
-/* Is @pc in the slot of a site that was unlinked? Any context. */
-bool slot_is_leaving(unsigned long pc);
-unsigned slot_count(void); /* in use */
+/* At least @size executable bytes within reach of text. -ENOSPC. */
+int __must_check exec_alloc(struct exec *x, size_t size);
+/* Only after quiesce_tasks_in(exec_is_leaving); full of breakpoints then. */
+void exec_free(struct exec *x);
+/* What @addr is in, or NULL; is that leaving? Any context. */
+struct exec *exec_at(unsigned long addr);
+bool exec_is_leaving(unsigned long pc);
+bool exec_is_near(unsigned long addr); /* executable memory at all */
+unsigned exec_units_used(void);
 
 /* deny.c */
 /*

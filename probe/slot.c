@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Slots: executable memory near text for copies of displaced instructions.
+ * Executable memory near text: slots, which hold copies of displaced
+ * instructions, and detours.
  *
- * Slots come from pages of the near area, mapped RX and never anything else;
- * patch.c writes them through its alias. A free slot is full of breakpoints, so
- * that running one by mistake is a trap at an address that belongs to nobody.
+ * It comes in chunks of the near area, mapped RX and never anything else; patch.c
+ * writes them through its alias. Runs of units are handed out. A free unit is
+ * full of breakpoints, so that running one by mistake is a trap at an address
+ * that belongs to nobody.
  *
- * The first page is there from boot on, so that a single probe costs no mapping;
+ * The first chunk is there from boot on, so that a single probe costs no mapping;
  * others come and go.
  *
- * slot_site() is asked by traps in slots, in any context; everything else is
- * under probe_mutex. A page's entry stays until quiescence, like its slots.
+ * exec_at() is asked by traps there, in any context; everything else is under
+ * probe_mutex. A chunk's entry stays until quiescence, like what is in it.
  */
 #include <kernel/heap.h>
 #include <kernel/vm.h>
@@ -21,57 +23,70 @@
 #include "region.h"
 #include "site.h"
 
-#define SLOTS_PER_PAGE (PAGE_SIZE / ARCH_SLOT_SIZE)
+#define CHUNK_PAGES 16
+#define CHUNK_SIZE  (CHUNK_PAGES * PAGE_SIZE)
+#define UNIT	    32
+#define UNITS	    (CHUNK_SIZE / UNIT)
+/* Chunks that are looked into before there is a new one. */
+#define TRIES 4
 
-struct slot_page {
+struct chunk {
 	struct list_head link;
 	u8 *code;
-	unsigned used;
-	DECLARE_BITMAP(map, SLOTS_PER_PAGE);
-	struct site *sites[SLOTS_PER_PAGE];
+	unsigned used; /* units */
+	DECLARE_BITMAP(map, UNITS);
+	struct exec *owners[UNITS];
 };
 
-/* By page of the near area; NULL: no slots there. */
-static struct slot_page *page_at[NEAR_SIZE >> PAGE_SHIFT];
-static LIST_HEAD(pages); /* those with room first */
+/* By page of the near area; NULL: nothing of ours there. */
+static struct chunk *chunk_at[NEAR_SIZE >> PAGE_SHIFT];
+static LIST_HEAD(chunks); /* those with room first */
+static struct chunk *first;
 static unsigned nr_used;
 
-static __noprobe struct slot_page *page_of(unsigned long addr)
+static __noprobe struct chunk *chunk_of(unsigned long addr)
 {
 	if (addr - NEAR_BASE >= NEAR_SIZE)
 		return NULL;
-	/* Pairs with the release in page_add(). */
-	return load_acquire(&page_at[(addr - NEAR_BASE) >> PAGE_SHIFT]);
+	/* Pairs with the release in publish(). */
+	return load_acquire(&chunk_at[(addr - NEAR_BASE) >> PAGE_SHIFT]);
 }
 
-__noprobe struct site *slot_site(unsigned long addr)
+__noprobe struct exec *exec_at(unsigned long addr)
 {
-	struct slot_page *page = page_of(addr);
-	unsigned long i = addr % PAGE_SIZE / ARCH_SLOT_SIZE;
+	struct chunk *chunk = chunk_of(addr);
 
-	return page && i < SLOTS_PER_PAGE ? READ_ONCE(page->sites[i]) : NULL;
+	if (!chunk)
+		return NULL;
+	return READ_ONCE(
+		chunk->owners[(addr - (unsigned long)chunk->code) / UNIT]);
 }
 
-bool slot_is_leaving(unsigned long pc)
+bool exec_is_leaving(unsigned long pc)
 {
-	const struct site *s = slot_site(pc);
+	const struct exec *x = exec_at(pc);
 
-	return s && READ_ONCE(s->leaving);
+	return x && READ_ONCE(x->leaving);
 }
 
-static void page_publish(const u8 *code, struct slot_page *page)
+bool exec_is_near(unsigned long addr)
 {
-	unsigned long n = ((unsigned long)code - NEAR_BASE) >> PAGE_SHIFT;
+	return chunk_of(addr) != NULL;
+}
 
-	/* Pairs with the acquire in page_of(). */
-	store_release(&page_at[n], page);
+static void publish(const u8 *code, struct chunk *chunk)
+{
+	unsigned long page = ((unsigned long)code - NEAR_BASE) >> PAGE_SHIFT;
+
+	for (unsigned i = 0; i < CHUNK_PAGES; i++)
+		store_release(&chunk_at[page + i], chunk);
 }
 
 static void poison(unsigned long addr, size_t n)
 {
-	u8 traps[ARCH_SLOT_SIZE];
+	u8 traps[8 * UNIT];
 
-	for (size_t i = 0; i < ARCH_SLOT_SIZE; i++)
+	for (size_t i = 0; i < sizeof(traps); i++)
 		traps[i] = arch_break_insn[i % ARCH_BREAK_SIZE];
 	while (n > 0) {
 		size_t here = min(n, sizeof(traps));
@@ -82,84 +97,100 @@ static void poison(unsigned long addr, size_t n)
 	}
 }
 
-static struct slot_page *page_add(void)
+static struct chunk *chunk_add(void)
 {
-	struct slot_page *page = kzalloc(sizeof(*page));
+	struct chunk *chunk = kzalloc(sizeof(*chunk));
 
-	if (!page)
+	if (!chunk)
 		return NULL;
-	page->code = vm_alloc_near(1, VM_READ | VM_EXEC);
-	if (!page->code) {
-		kfree(page);
+	chunk->code = vm_alloc_near(CHUNK_PAGES, VM_READ | VM_EXEC);
+	if (!chunk->code) {
+		kfree(chunk);
 		return NULL;
 	}
-	poison((unsigned long)page->code, PAGE_SIZE);
-	page_publish(page->code, page);
-	list_add(&page->link, &pages);
-	return page;
+	poison((unsigned long)chunk->code, CHUNK_SIZE);
+	publish(chunk->code, chunk);
+	list_add(&chunk->link, &chunks);
+	return chunk;
 }
 
-static struct slot_page *first;
+static void chunk_remove(struct chunk *chunk)
+{
+	list_del(&chunk->link);
+	publish(chunk->code, NULL);
+	vm_free(chunk->code);
+	kfree(chunk);
+}
 
 int probe_init(void)
 {
-	first = page_add();
+	first = chunk_add();
 	if (!first)
 		return -ENOMEM;
 	return ARCH_JUMP_PUNS ? region_init() : 0;
 }
 
-unsigned long slot_alloc(struct site *s)
+/* Room for @n units: a chunk and the first of them, or NULL. */
+static struct chunk *find_room(size_t n, size_t *i)
 {
-	struct slot_page *page =
-		list_empty(&pages)
-			? NULL
-			: list_first_entry(&pages, struct slot_page, link);
-	size_t i;
+	for (unsigned tries = 0; tries < TRIES && !list_empty(&chunks);
+	     tries++) {
+		struct chunk *chunk = list_first_entry(&chunks, struct chunk,
+						       link);
 
-	if (!page || page->used == SLOTS_PER_PAGE)
-		page = page_add();
-	if (!page)
-		return 0;
-	i = bitmap_find_next_zero(page->map, SLOTS_PER_PAGE, 0);
-	bitmap_set(page->map, i);
-	page->sites[i] = s;
-	nr_used++;
-	if (++page->used == SLOTS_PER_PAGE)
-		list_move_tail(&page->link, &pages);
-	return (unsigned long)page->code + i * ARCH_SLOT_SIZE;
+		*i = bitmap_find_zero_area(chunk->map, UNITS, 0, n, 1);
+		if (*i < UNITS)
+			return chunk;
+		list_move_tail(&chunk->link, &chunks);
+	}
+	*i = 0;
+	return chunk_add();
 }
 
-void slot_write(unsigned long slot, const u8 *code)
+static void set_owner(struct chunk *chunk, size_t i, size_t n, struct exec *x)
 {
-	text_write_unused(slot, code, ARCH_SLOT_SIZE);
+	for (; n > 0; n--)
+		WRITE_ONCE(chunk->owners[i++], x);
 }
 
-void slot_free(unsigned long slot)
+int exec_alloc(struct exec *x, size_t size)
 {
-	struct slot_page *page = page_of(slot);
-	size_t i = slot % PAGE_SIZE / ARCH_SLOT_SIZE;
+	size_t n = DIV_ROUND_UP(size, UNIT), i;
+	struct chunk *chunk = find_room(n, &i);
 
-	poison(slot, ARCH_SLOT_SIZE);
-	page->sites[i] = NULL;
-	bitmap_clear(page->map, i);
-	nr_used--;
-	list_del(&page->link);
-	if (--page->used == 0 && page != first) {
-		page_publish(page->code, NULL);
-		vm_free(page->code);
-		kfree(page);
+	if (!chunk)
+		return -ENOSPC;
+	bitmap_set_range(chunk->map, i, n);
+	set_owner(chunk, i, n, x);
+	chunk->used += n;
+	nr_used += n;
+	x->at = (unsigned long)chunk->code + i * UNIT;
+	x->size = n * UNIT;
+	x->leaving = false;
+	return 0;
+}
+
+void exec_free(struct exec *x)
+{
+	struct chunk *chunk = chunk_of(x->at);
+	size_t n = x->size / UNIT;
+	size_t i = (x->at - (unsigned long)chunk->code) / UNIT;
+
+	poison(x->at, x->size);
+	bitmap_clear_range(chunk->map, i, n);
+	set_owner(chunk, i, n, NULL);
+	chunk->used -= n;
+	nr_used -= n;
+	x->at = 0;
+	if (chunk->used == 0 && chunk != first) {
+		chunk_remove(chunk);
 	} else {
-		list_add(&page->link, &pages);
+		list_del(&chunk->link);
+		list_add(&chunk->link, &chunks);
 	}
 }
 
-bool slot_contains(unsigned long addr)
-{
-	return page_of(addr) != NULL;
-}
-
-unsigned slot_count(void)
+unsigned exec_units_used(void)
 {
 	return nr_used;
 }

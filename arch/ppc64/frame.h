@@ -27,6 +27,7 @@
 #define PT_TRAP	       304
 #define PT_DAR	       312
 #define PT_DSISR       320
+#define PT_PAD	       328
 #define PT_SIZE	       336
 
 #define FRAME_RED_ZONE 288
@@ -86,7 +87,7 @@ struct pt_regs {
 	unsigned long trap; /* vector, PT_TRAP_NO_STACK */
 	unsigned long dar;  /* of the last storage or alignment interrupt */
 	unsigned long dsisr;
-	unsigned long pad; /* keeps frames 16-byte aligned */
+	unsigned long pad; /* keeps frames 16-byte aligned; <asm/detour.h> */
 };
 
 STATIC_ASSERT(offsetof(struct pt_regs, gpr[31]) == PT_GPR(31));
@@ -99,6 +100,7 @@ STATIC_ASSERT(offsetof(struct pt_regs, ccr) == PT_CCR);
 STATIC_ASSERT(offsetof(struct pt_regs, trap) == PT_TRAP);
 STATIC_ASSERT(offsetof(struct pt_regs, dar) == PT_DAR);
 STATIC_ASSERT(offsetof(struct pt_regs, dsisr) == PT_DSISR);
+STATIC_ASSERT(offsetof(struct pt_regs, pad) == PT_PAD);
 STATIC_ASSERT(sizeof(struct pt_regs) == PT_SIZE);
 STATIC_ASSERT(FRAME_SIZE % 16 == 0);
 #endif

@@ -110,7 +110,7 @@ FUNC ret_body
 	addi	%r27, %r27, 1
 	std	%r27, CPU_HIT_TURNS(%r13)
 	li	%r0, 1
-	stw	%r0, CPU_HIT_LEVELS(%r13)
+	std	%r0, CPU_HIT_LEVELS(%r13)
 	ld	%r28, CPU_HITS(%r13)
 	lwz	%r6, THREAD_PREEMPT(%r30)
 	ld	%r26, RI_RET_ADDR(%r3)
@@ -142,7 +142,7 @@ FUNC ret_body
 	cmpd	%r0, %r29
 	beq-	5f
 	li	%r0, 0
-	stw	%r0, CPU_HIT_LEVELS(%r13)
+	std	%r0, CPU_HIT_LEVELS(%r13)
 
 	mtlr	%r26
 4:	ld	%r5, REGS(PT_MSR)(%r1)

@@ -8,6 +8,7 @@
  */
 #include <arch/trap.h>
 #include <arch/cpu.h>
+#include <arch/detour.h>
 #include <arch/mmu.h>
 #include <arch/regs.h>
 #include <arch/ret.h>
@@ -292,13 +293,15 @@ static bool link_is_caller(const struct pt_regs *regs, unsigned long saved)
 	return regs->link - sym.addr > sym.size || regs->link == sym.addr;
 }
 
-/* Is @pc where vectors.S calls C, so that a struct pt_regs lies there? */
+/* Is @pc where vectors.S or detour.S calls C, so that a struct pt_regs is there? */
 static bool frame_is_trap(unsigned long pc)
 {
 	return pc == (unsigned long)vec_trap_return ||
 	       pc == (unsigned long)vec_break_return ||
 	       (pc >= (unsigned long)ret_body &&
-		pc < (unsigned long)ret_body_end);
+		pc < (unsigned long)ret_body_end) ||
+	       (pc >= (unsigned long)detour_start &&
+		pc < (unsigned long)detour_end);
 }
 
 /*

@@ -5,7 +5,7 @@
  *	high	ss sp flags cs ip	pushed by the CPU
  *		orig_ax			error code; 0 where the CPU has none
  *		vector			0..255
- *	low	di ... r15		pushed by vectors.S
+ *	low	di ... r15, bp		pushed by vectors.S
  *
  * The size is a multiple of 16, and the CPU aligns the stack before it pushes,
  * so that C is called with the alignment the ABI wants.
@@ -13,11 +13,11 @@
 #ifndef SONDE_FRAME_H
 #define SONDE_FRAME_H
 
-#define FRAME_R15     0
-#define FRAME_R14     8
-#define FRAME_R13     16
-#define FRAME_R12     24
-#define FRAME_BP      32
+#define FRAME_BP      0
+#define FRAME_R15     8
+#define FRAME_R14     16
+#define FRAME_R13     24
+#define FRAME_R12     32
 #define FRAME_BX      40
 #define FRAME_R11     48
 #define FRAME_R10     56
@@ -44,7 +44,7 @@
 #include <lib/compiler.h>
 
 struct pt_regs {
-	unsigned long r15, r14, r13, r12, bp, bx;
+	unsigned long bp, r15, r14, r13, r12, bx;
 	unsigned long r11, r10, r9, r8, ax, cx, dx, si, di;
 	unsigned long vector;
 	unsigned long orig_ax;

@@ -112,7 +112,7 @@ FUNC(ret_body)
 	cmp	RI_SP(%rdi), %r12
 	jne	3f
 	incq	%gs:CPU_HIT_TURNS	/* as level_begin() and run() do */
-	movl	$1, %gs:CPU_HIT_LEVELS
+	movq	$1, %gs:CPU_HIT_LEVELS
 	mov	%gs:CPU_HITS, %r14
 	mov	THREAD_PREEMPT(%rbx), %eax
 	mov	RI_RET_ADDR(%rdi), %r13
@@ -135,7 +135,7 @@ FUNC(ret_body)
 	mov	THREAD_RET_TOP(%rbx), %rdi
 	cmp	RI_SP(%rdi), %r12
 	je	2f
-	movl	$0, %gs:CPU_HIT_LEVELS
+	movq	$0, %gs:CPU_HIT_LEVELS
 
 	mov	%r13, %rcx
 4:	mov	FRAME_AX(%rsp), %rax

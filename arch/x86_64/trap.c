@@ -16,6 +16,7 @@
 #include <kernel/symtab.h>
 #include <lib/errno.h>
 #include <probe/ret.h>
+#include <probe/site.h>
 #include <asm/trap.h>
 
 #define VECTORS 256
@@ -48,7 +49,8 @@ enum {
 };
 
 extern const unsigned long vec_table[VECTORS];
-extern const u8 vec_start[], vec_end[], vec_restart[];
+extern const u8 vec_start[], vec_end[];
+extern const u8 vec_restart[], vec_restart_return[];
 
 static struct gate idt[VECTORS] __aligned(16);
 
@@ -58,7 +60,7 @@ __noprobe void arch_trap_restart(struct pt_regs *regs, struct pt_regs *outer,
 	regs->ip = (unsigned long)vec_restart;
 	regs->sp = (unsigned long)outer;
 	regs->di = (unsigned long)outer;
-	regs->si = (unsigned long)fn;
+	regs->ax = (unsigned long)fn;
 	regs->flags &= ~(unsigned long)(X86_FLAGS_IF | X86_FLAGS_TF |
 					X86_FLAGS_DF);
 }
@@ -317,16 +319,29 @@ static bool is_below_regs(unsigned long pc)
 }
 
 /*
- * Each frame is the caller's bp with the return address above it. A return
- * address in vectors.S is trap()'s, right below the frame of what it
- * interrupted; the walk goes on there, whatever stack that is. Above one in
- * ret.S is the frame of the caller of what has returned.
+ * Where the struct pt_regs is if @pc is in code that makes one and calls C, or 0.
+ * vectors.S and ret.S call with it on top of the stack, so that it lies above the
+ * callee's @bp and return address. vec_restart and detours have bp point to it, which the
+ * callee's frame has @saved.
+ */
+static unsigned long frame_at(unsigned long pc, unsigned long bp,
+			      unsigned long saved)
+{
+	if (pc == (unsigned long)vec_restart_return || exec_at(pc))
+		return saved;
+	return is_below_regs(pc) ? bp + 16 : 0;
+}
+
+/*
+ * Each frame is the caller's bp with the return address above it. Where a trap,
+ * a detour or ret.S has made a frame, the walk goes on in what it interrupted,
+ * whatever stack that is.
  */
 void arch_unwind(const struct thread *t, const struct pt_regs *regs,
 		 bool (*fn)(unsigned long pc, void *arg), void *arg)
 {
 	struct pt_regs trapped;
-	unsigned long bp, pc, next;
+	unsigned long bp, pc, next, frame;
 	unsigned n = 0;
 
 again:
@@ -343,8 +358,9 @@ again:
 		if (!read_word(bp, &next) || !read_return(t, bp + 8, &pc) ||
 		    !pc)
 			return;
-		if (is_below_regs(pc)) {
-			if (arch_copy_safe(&trapped, (void *)(bp + 16),
+		frame = frame_at(pc, bp, next);
+		if (frame) {
+			if (arch_copy_safe(&trapped, (void *)frame,
 					   sizeof(trapped)))
 				return;
 			regs = &trapped;

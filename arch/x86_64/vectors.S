@@ -32,19 +32,19 @@ vec_start:
 	push	%r10
 	push	%r11
 	push	%rbx
-	push	%rbp
 	push	%r12
 	push	%r13
 	push	%r14
 	push	%r15
+	push	%rbp
 .endm
 
 .macro RESTORE_AND_IRET
+	pop	%rbp
 	pop	%r15
 	pop	%r14
 	pop	%r13
 	pop	%r12
-	pop	%rbp
 	pop	%rbx
 	pop	%r11
 	pop	%r10
@@ -106,12 +106,17 @@ vec_return:
 END(vec_breakpoint)
 
 /*
- * arch_trap_restart(): DI: a frame that vec_common made, SI: what to call with
- * it before going back to what it says.
+ * arch_trap_restart() and detours. DI: a frame, AX: what to call with it and SI
+ * before going back to what it says. The frame of a detour need not be aligned.
  */
 FUNC(vec_restart)
+	mov	%rdi, %rbp
 	mov	%rdi, %rsp
-	call	*%rsi
+	and	$-16, %rsp
+	call	*%rax
+	.globl	vec_restart_return		/* the unwinder knows it */
+vec_restart_return:
+	mov	%rbp, %rsp
 	jmp	vec_return
 END(vec_restart)
 

@@ -50,10 +50,10 @@ struct cpu {
 	u64 toc;	    /* CPU_TOC: ppc64's r2 */
 
 	/* Hits: probe/level.h. */
-	struct hit *hits;    /* CPU_HITS: HIT_LEVELS of them */
-	u64 hit_turns;	     /* CPU_HIT_TURNS: hits so far, nested ones not */
-	unsigned hit_levels; /* CPU_HIT_LEVELS: under way now */
-	bool hit_in_nmi;     /* in an NMI that interrupted one */
+	struct hit *hits; /* CPU_HITS: HIT_LEVELS of them */
+	u64 hit_turns;	  /* CPU_HIT_TURNS: hits so far, nested ones not */
+	u64 hit_levels;	  /* CPU_HIT_LEVELS: under way; or a detour's frame */
+	bool hit_in_nmi;  /* in an NMI that interrupted one */
 
 	unsigned id;	      /* 0..cpu_count-1 */
 	u32 hw_id;	      /* LAPIC id / interrupt server */

@@ -9,6 +9,7 @@
 #include <arch/trap.h>
 
 struct cpu;
+struct detour;
 struct hit;
 struct pt_regs;
 
@@ -17,6 +18,10 @@ struct pt_regs;
  * instruction will; else it is for trap() to find out whose it is.
  */
 void probe_hit_break(struct pt_regs *regs);
+/* From a general detour, or a direct one of which the hit is nested. */
+void probe_hit_detour(struct pt_regs *regs, const struct detour *d);
+/* ... and behind the displaced instruction. */
+void probe_hit_detour_post(struct pt_regs *regs, const struct detour *d);
 /* No site's breakpoint: the one behind a copy that was stepped? */
 bool probe_hit_overran(struct pt_regs *regs, struct trap *t);
 /* A step trap: the end of the step that this CPU began last. */
@@ -51,7 +56,7 @@ void probe_hit_nmi_exit(bool before);
 struct hit *probe_hit_levels(unsigned cpu_id);
 
 /* For reports: "\n  in handler of probe ...", or "". */
-const char *probe_hit_describe(void);
+const char *probe_hit_describe(const struct pt_regs *regs);
 
 /* True while this CPU runs a handler: what waits must refuse. */
 bool probe_hit_in_handler(void);

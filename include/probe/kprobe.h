@@ -36,6 +36,7 @@ const char *kprobe_verdict_name(enum kprobe_verdict verdict);
 enum kprobe_flag {
 	KPROBE_FLAG_DISABLED = BIT(0), /* registered, but not called */
 	KPROBE_FLAG_CONTROL = BIT(1),  /* may change the pc; one per address */
+	KPROBE_FLAG_NO_JUMP = BIT(2),  /* its address stays a breakpoint */
 	/* The engine's: */
 	KPROBE_FLAG_QUARANTINED = BIT(6), /* its session was stopped */
 	KPROBE_FLAG_RETURN = BIT(7),	  /* it is part of a kretprobe */

@@ -27,7 +27,7 @@ void test_leak_snapshot(struct test_leaks *leaks)
 	test_leaks_add(leaks, "threads", thread_count());
 	test_leaks_add(leaks, "sessions", session_count());
 	test_leaks_add(leaks, "sites", site_count());
-	test_leaks_add(leaks, "slots", slot_count());
+	test_leaks_add(leaks, "slots", exec_units_used());
 	test_leaks_add(leaks, "stubs", window_stub_count());
 	test_leaks_add(leaks, "window pages", window_page_count());
 }

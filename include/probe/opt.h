@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The optimiser: makes jumps of breakpoints. A site begins with a breakpoint,
+ * which is always right; a thread in the background turns it into a jump to a
+ * detour, if that is possible, and whatever changes there turns it back first.
+ *
+ * Calls are for threads, and may wait; -EDEADLK from a handler or with
+ * interrupts off.
+ */
+#ifndef SONDE_PROBE_OPT_H
+#define SONDE_PROBE_OPT_H
+
+#include <arch/jump.h>
+
+struct kprobe;
+struct site;
+
+/* Boot, when there are threads: starts the one in the background. -ENOMEM. */
+int __must_check opt_init(void);
+
+enum opt_mode {
+	OPT_OFF,   /* no jumps but by opt_sync() */
+	OPT_ON,	   /* in the background */
+	OPT_EAGER, /* before whoever changes something returns: for tests */
+};
+
+/* OPT_OFF takes all jumps back before it returns. */
+int opt_set(enum opt_mode mode);
+enum opt_mode opt_mode(void);
+/* "off", "on", "eager"; -EINVAL for anything else. */
+int __must_check opt_parse(const char *name);
+/* Returns when there is nothing left to do, on or off. */
+int opt_sync(void);
+/*
+ * The one strategy that may be used, JUMP_NONE for any. Jumps that stand stay.
+ * opt_wish_parse(): by name, "any" or "off" too; -EINVAL.
+ */
+void opt_wish(enum jump_strategy wish);
+int __must_check opt_wish_parse(const char *name);
+
+struct opt_stats {
+	unsigned jumps; /* that stand */
+	unsigned by_strategy[JUMP_STRATEGIES];
+	unsigned long done; /* so far */
+	unsigned long undone;
+};
+void opt_stats_get(struct opt_stats *stats);
+
+/* The engine's, under probe_mutex: */
+/* @s may have become possible. */
+void opt_again(struct site *s);
+/* The end of a change. */
+void opt_changed(void);
+/* May there be jumps? */
+bool opt_has_worked(void);
+
+#endif

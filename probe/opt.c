@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Breakpoints become jumps, and jumps breakpoints.
+ *
+ * Work is what opt_again() has noted: a range of addresses in which there are
+ * sites to be looked at. opt_pass() goes through it from the highest address to
+ * the lowest, since that is the order in which jumps depend on each other
+ * (arm.c), in batches, and lets others have probe_mutex in between. For each site
+ * it builds a detour, asks jump.c for a jump that leads there, and has arm.c put
+ * it up; or the site is told why not, and is not tried again until something
+ * changes near it.
+ *
+ * Nobody waits for a jump: a probe whose site has none works.
+ */
+#include <arch/cpu.h>
+#include <kernel/heap.h>
+#include <kernel/thread.h>
+#include <kernel/timer.h>
+#include <kernel/wait.h>
+#include <lib/errno.h>
+#include <lib/string.h>
+#include <probe/hit.h>
+#include <probe/opt.h>
+#include "detour.h"
+
+#define BATCH 256
+/* Probes come in bunches: how long the thread waits for more. */
+#define DELAY_NS (10 * NSEC_PER_MSEC)
+
+/* All under probe_mutex. */
+static enum opt_mode mode;
+static bool has_worked;
+static enum jump_strategy wished;
+static bool none_wished;
+/* Work: empty if low > high. */
+static unsigned long low = -1ul, high;
+static struct opt_stats stats;
+static struct wait_queue queue = WAIT_QUEUE(queue);
+
+void opt_again(struct site *s)
+{
+	s->no_jump = NULL;
+	low = min(low, s->addr);
+	high = max(high, s->addr);
+	if (mode == OPT_ON)
+		wake_up(&queue);
+}
+
+enum opt_mode opt_mode(void)
+{
+	return mode;
+}
+
+bool opt_has_worked(void)
+{
+	return has_worked;
+}
+
+/* May it be a jump? ------------------------------------------------------------ */
+
+/*
+ * Post-handlers can be called behind it, with interrupts off while it runs, unless
+ * it goes elsewhere or would notice.
+ */
+static bool goes_its_way(const struct insn *insn)
+{
+	const u32 ways = INSN_BRANCH_REL | INSN_INDIRECT | INSN_CALL | INSN_RET;
+	const u32 irqs = INSN_FLAGS_PUSH | INSN_FLAGS_POP | INSN_IRQ_CHANGE |
+			 INSN_HALT | INSN_STATE_WRITE | INSN_PRIV;
+
+	return insn->flags & (ways | irqs);
+}
+
+static const char *refusal(const struct site *s)
+{
+	if (none_wished)
+		return "no jump is wanted";
+	if (site_has_flagged(s, KPROBE_FLAG_NO_JUMP))
+		return "one of its probes asks for none";
+	if (!s->can_slot)
+		return "it cannot run elsewhere but by a step";
+	if (s->plan != PLAN_SLOT)
+		return "it is to be stepped or emulated";
+	return NULL;
+}
+
+/* Building ---------------------------------------------------------------------- */
+
+/* May the detour itself call the handlers? How many. 0: no. */
+static unsigned count_direct(const struct site *s)
+{
+	unsigned n = 0;
+
+	if (s->set->post || site_has_flagged(s, KPROBE_FLAG_CONTROL))
+		return 0;
+	while (s->set->probes[n])
+		n++;
+	return n <= ARCH_DETOUR_CALLS ? n : 0;
+}
+
+static bool needs_post(const struct site *s)
+{
+	return s->set->post && s->end_plan == PLAN_STEP &&
+	       !goes_its_way(&s->insn);
+}
+
+static void describe(struct detour *d, struct site *s)
+{
+	d->site = s;
+	d->set = s->set;
+	d->exec.site = s;
+	d->exec.detour = d;
+	d->code = (struct detour_code){
+		.pc = s->addr,
+		.back = s->addr + s->insn.len,
+		.detour = d,
+		.probes = s->set->probes,
+		.n = count_direct(s),
+		.post = needs_post(s),
+		.insns = &s->insn,
+		.n_insns = 1,
+	};
+}
+
+/* Its code, in executable memory: twice, as the first time tells its length. */
+static int emit(struct detour *d)
+{
+	static u8 code[ARCH_DETOUR_MAX];
+	int len = arch_detour_emit(&d->code, d->site->slot, code, sizeof(code));
+	int err = len < 0 ? len : exec_alloc(&d->exec, (size_t)len);
+
+	if (err)
+		return err;
+	len = arch_detour_emit(&d->code, d->exec.at, code, d->exec.size);
+	if (len < 0)
+		return len;
+	text_write_unused(d->exec.at, code, (size_t)len);
+	return 0;
+}
+
+/* What stands from @s on, and will when all that is coming does. */
+static void read_text(const struct site *s, u8 *text)
+{
+	memcpy(text, (const void *)s->addr, ARCH_JUMP_TEXT);
+	for (unsigned i = 1; i < ARCH_JUMP_TEXT; i++) {
+		const struct site *above = site_find(s->addr + i);
+		const struct jump *j;
+
+		if (!above || !above->coming_detour)
+			continue;
+		j = &above->coming_detour->jump;
+		memcpy(text + i, j->bytes,
+		       min(ARCH_JUMP_TEXT - i, j->len + 0u));
+	}
+}
+
+static const char *build(struct site *s)
+{
+	struct detour *d = kzalloc(sizeof(*d));
+	const char *why = "no room for a detour within reach";
+	u8 text[ARCH_JUMP_TEXT];
+
+	if (!d)
+		return "out of memory";
+	describe(d, s);
+	if (emit(d) == 0) {
+		read_text(s, text);
+		if (jump_plan(&d->jump, &s->insn, d->code.entry, text, wished,
+			      &why) == 0) {
+			if (d->jump.displaced == d->jump.own) {
+				s->coming_detour = d;
+				return NULL;
+			}
+			why = "it would take several instructions";
+		}
+	}
+	detour_free(d);
+	return why;
+}
+
+/* Working ----------------------------------------------------------------------- */
+
+static bool is_candidate(const struct site *s)
+{
+	return s->armed && !s->detour && !s->no_jump;
+}
+
+static void finish(struct site_change *c)
+{
+	struct site *s, *next;
+
+	probe_arm(c);
+	for (s = c->sites; s; s = next) {
+		next = s->next_changed;
+		s->changed = false;
+	}
+	if (c->detours)
+		probe_leave_code(c);
+}
+
+/* Goes on at the highest address that is left. Returns whether there is more. */
+static bool do_batch(void)
+{
+	struct site_change c = { NULL };
+	struct site *s = site_at_or_below(high);
+	unsigned long floor = low;
+
+	low = -1ul;
+	has_worked = true;
+	for (; s && s->addr >= floor && c.n < BATCH; s = site_below(s)) {
+		if (!is_candidate(s))
+			continue;
+		s->no_jump = refusal(s);
+		if (!s->no_jump)
+			s->no_jump = build(s);
+		if (!s->no_jump)
+			site_touch(s, &c);
+	}
+	/* What is left; what goes down now is added. */
+	high = 0;
+	if (s && s->addr >= floor) {
+		low = floor;
+		high = s->addr;
+	}
+	if (c.sites)
+		finish(&c);
+	return low <= high;
+}
+
+void opt_changed(void)
+{
+	while (mode == OPT_EAGER && low <= high && do_batch())
+		;
+}
+
+static void work(void)
+{
+	bool more;
+
+	do {
+		mutex_lock(&probe_mutex);
+		more = low <= high && do_batch();
+		mutex_unlock(&probe_mutex);
+	} while (more);
+}
+
+static void run(void *arg __unused)
+{
+	for (;;) {
+		wait_event(&queue, READ_ONCE(mode) == OPT_ON &&
+					   READ_ONCE(low) <= READ_ONCE(high));
+		thread_sleep(DELAY_NS);
+		if (READ_ONCE(mode) == OPT_ON)
+			work();
+	}
+}
+
+int opt_init(void)
+{
+	struct thread *t = thread_create("optimiser", run, NULL);
+
+	if (!t)
+		return -ENOMEM;
+	thread_detach(t);
+	return 0;
+}
+
+/* Asked for ---------------------------------------------------------------------- */
+
+static bool may_wait(void)
+{
+	return !arch_irqs_disabled() && !probe_hit_in_handler();
+}
+
+static bool note(struct site *s, void *arg __unused)
+{
+	opt_again(s);
+	return true;
+}
+
+static bool take_back(struct site *s, void *arg)
+{
+	if (s->detour)
+		site_touch(s, arg);
+	return true;
+}
+
+int opt_set(enum opt_mode new_mode)
+{
+	struct site_change c = { NULL };
+
+	if (!may_wait())
+		return -EDEADLK;
+	mutex_lock(&probe_mutex);
+	mode = new_mode;
+	site_for_each(mode == OPT_OFF ? take_back : note, &c);
+	if (c.sites)
+		finish(&c);
+	opt_changed();
+	mutex_unlock(&probe_mutex);
+	return 0;
+}
+
+int opt_parse(const char *name)
+{
+	static const char *const names[] = {
+		[OPT_OFF] = "off", [OPT_ON] = "on", [OPT_EAGER] = "eager"
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(name, names[i]) == 0)
+			return opt_set((enum opt_mode)i);
+	}
+	return -EINVAL;
+}
+
+int opt_sync(void)
+{
+	if (!may_wait())
+		return -EDEADLK;
+	work();
+	return 0;
+}
+
+void opt_wish(enum jump_strategy wish)
+{
+	mutex_lock(&probe_mutex);
+	wished = wish;
+	none_wished = false;
+	site_for_each(note, NULL);
+	mutex_unlock(&probe_mutex);
+}
+
+int opt_wish_parse(const char *name)
+{
+	for (unsigned i = JUMP_NONE + 1; i < JUMP_STRATEGIES; i++) {
+		if (strcmp(name, jump_strategy_name(i)) == 0) {
+			opt_wish(i);
+			return 0;
+		}
+	}
+	if (strcmp(name, "any") != 0 && strcmp(name, "off") != 0)
+		return -EINVAL;
+	opt_wish(JUMP_NONE);
+	none_wished = strcmp(name, "off") == 0;
+	return 0;
+}
+
+static bool count(struct site *s, void *arg)
+{
+	struct opt_stats *to = arg;
+
+	if (s->detour) {
+		to->jumps++;
+		to->by_strategy[s->detour->jump.strategy]++;
+	}
+	return true;
+}
+
+void opt_stats_get(struct opt_stats *to)
+{
+	mutex_lock(&probe_mutex);
+	*to = stats;
+	site_for_each(count, to);
+	mutex_unlock(&probe_mutex);
+}
