@@ -16,7 +16,6 @@
  */
 #include <arch/setjmp.h>
 #include <kernel/heap.h>
-#include <kernel/quiesce.h>
 #include <kernel/symtab.h>
 #include <lib/errno.h>
 #include <probe/ret.h>
@@ -77,6 +76,15 @@ int ret_attach(struct kprobe *p, unsigned long addr)
 	o->addr = addr;
 	o->size = ALIGN_UP(sizeof(struct kretprobe_instance) + rp->data_size,
 			   16UL);
+	if (p->flags & KRETPROBE_FLAG_RETSITE) {
+		int err = ret_places_find(o);
+
+		if (err) {
+			ret_places_free(o);
+			kfree(o);
+			return err;
+		}
+	}
 	o->next = owners;
 	/* For ret_owner_check(). */
 	store_release(&owners, o);
@@ -114,7 +122,7 @@ static bool is_finished(const struct ret_owner *o)
 	return o->orphan && c.outstanding == 0;
 }
 
-struct ret_owner *ret_owners_finished(void)
+struct ret_owner *ret_owners_finished(struct site_change *c)
 {
 	struct ret_owner **link = &owners, *finished = NULL, *o;
 
@@ -124,6 +132,10 @@ struct ret_owner *ret_owners_finished(void)
 			continue;
 		}
 		*link = o->next;
+		for (struct ret_place *p = o->places; p; p = p->next) {
+			if (p->attached)
+				probe_detach(&p->kp, c);
+		}
 		o->next = finished;
 		finished = o;
 	}
@@ -135,6 +147,7 @@ void ret_owners_free(struct ret_owner *finished)
 	while (finished) {
 		struct ret_owner *next = finished->next;
 
+		ret_places_free(finished);
 		kfree(finished);
 		finished = next;
 	}
@@ -142,14 +155,12 @@ void ret_owners_free(struct ret_owner *finished)
 
 unsigned ret_orphans(void)
 {
-	struct ret_owner *finished, *o;
+	struct site_change c = { NULL };
+	struct ret_owner *o;
 	unsigned n = 0;
 
 	mutex_lock(&probe_mutex);
-	finished = ret_owners_finished();
-	if (finished)
-		quiesce_cpus();
-	ret_owners_free(finished);
+	probe_finish(&c);
 	for (o = owners; o; o = o->next)
 		n += o->orphan;
 	mutex_unlock(&probe_mutex);
@@ -174,7 +185,7 @@ struct kretprobe *get_kretprobe(const struct kretprobe_instance *ri)
 
 static struct kprobe *prepare(struct kretprobe *rp)
 {
-	if (rp->maxactive > 0)
+	if (rp->maxactive > 0 || rp->kp.flags & KRETPROBE_FLAG_RETSITE)
 		rp->kp.pre_handler = ret_enter;
 	else if (rp->entry_handler)
 		rp->kp.pre_handler = ret_enter_asking;
@@ -189,14 +200,20 @@ int register_kretprobe(struct kretprobe *rp)
 	return register_kprobe(prepare(rp));
 }
 
-int unregister_kretprobe(struct kretprobe *rp)
+/* Breakpoints elsewhere go with the last call: at once, if there is none. */
+static int sweep(const struct kretprobe *rp, int err)
 {
-	return unregister_kprobe(&rp->kp);
+	if (rp->kp.flags & KRETPROBE_FLAG_RETSITE && !err)
+		ret_orphans();
+	return err;
 }
 
-/* @call for the kprobes of @rps, as one batch. */
-static int batch(int (*call)(struct kprobe **ps, unsigned n),
-		 struct kretprobe **rps, unsigned n)
+int unregister_kretprobe(struct kretprobe *rp)
+{
+	return sweep(rp, unregister_kprobe(&rp->kp));
+}
+
+int register_kretprobes(struct kretprobe **rps, unsigned n)
 {
 	struct kprobe **ps = kcalloc(n, sizeof(*ps));
 	int err;
@@ -205,19 +222,29 @@ static int batch(int (*call)(struct kprobe **ps, unsigned n),
 		return -ENOMEM;
 	for (unsigned i = 0; i < n; i++)
 		ps[i] = prepare(rps[i]);
-	err = call(ps, n);
+	err = register_kprobes(ps, n);
 	kfree(ps);
 	return err;
 }
 
-int register_kretprobes(struct kretprobe **rps, unsigned n)
-{
-	return batch(register_kprobes, rps, n);
-}
-
+/* Without memory for a batch, one by one. */
 int unregister_kretprobes(struct kretprobe **rps, unsigned n)
 {
-	return batch(unregister_kprobes, rps, n);
+	struct kprobe **ps = kcalloc(n, sizeof(*ps));
+	int err = 0, last;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (ps)
+			ps[i] = &rps[i]->kp;
+		else if ((last = unregister_kprobe(&rps[i]->kp)))
+			err = last;
+	}
+	if (ps)
+		err = unregister_kprobes(ps, n);
+	kfree(ps);
+	for (unsigned i = 0; i < n; i++)
+		sweep(rps[i], err);
+	return err;
 }
 
 int register_kprobe_pair(struct kprobe *kp, struct kretprobe *rp)
@@ -227,7 +254,8 @@ int register_kprobe_pair(struct kprobe *kp, struct kretprobe *rp)
 
 int unregister_kprobe_pair(struct kprobe *kp, struct kretprobe *rp)
 {
-	return unregister_kprobes((struct kprobe *[]){ kp, &rp->kp }, 2);
+	return sweep(rp,
+		     unregister_kprobes((struct kprobe *[]){ kp, &rp->kp }, 2));
 }
 
 int enable_kretprobe(struct kretprobe *rp)

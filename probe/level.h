@@ -45,6 +45,9 @@ struct hit {
 	bool faulting;		/* a fault handler is being asked */
 	bool irqs; /* of the probed code, while a detour has them off */
 	const struct detour *detour; /* if it is one's */
+	/* retsite.c: of the hit in which return handlers are called */
+	struct kprobe *const *outer_turn;
+	void (*outer_resume)(struct cpu *cpu, struct hit *h);
 	struct arch_step step;
 };
 

@@ -163,6 +163,25 @@ void probe_detach(struct kprobe *p, struct site_change *c)
 		p->addr = 0;
 }
 
+static int attach(struct kprobe *p, struct site_change *c);
+
+/* The breakpoints that a return probe wants elsewhere; without them, no probe. */
+static int attach_places(struct kprobe *p, struct site_change *c)
+{
+	struct ret_place *place = kretprobe_of(p)->owner->places;
+
+	for (; place; place = place->next) {
+		int err = attach(&place->kp, c);
+
+		if (err) {
+			probe_detach(p, c);
+			return err;
+		}
+		place->attached = true;
+	}
+	return 0;
+}
+
 static int attach(struct kprobe *p, struct site_change *c)
 {
 	unsigned long addr = 0;
@@ -195,8 +214,13 @@ static int attach(struct kprobe *p, struct site_change *c)
 		return refuse(-EOPNOTSUPP,
 			      "%pS: cannot be stepped, so no post-handler",
 			      (void *)addr);
-	if (kprobe_is_return(p) && ret_attach(p, addr) < 0)
-		return refuse(-ENOMEM, "out of memory");
+	if (kprobe_is_return(p))
+		err = ret_attach(p, addr);
+	if (err)
+		return refuse(err,
+			      err == -E2BIG
+				      ? "too many functions return as it does"
+				      : "out of memory");
 	kprobe_flags_clear(p, KPROBE_FLAG_QUARANTINED);
 	/* The engine had disabled it: registering is another chance. */
 	if (p->verdict != KPROBE_WELL)
@@ -207,7 +231,7 @@ static int attach(struct kprobe *p, struct site_change *c)
 	kprobe_start(p);
 	session_join(p);
 	site_add_probe(s, p, c);
-	return 0;
+	return kprobe_is_return(p) ? attach_places(p, c) : 0;
 }
 
 /* The end of a change ----------------------------------------------------------- */
@@ -227,7 +251,7 @@ static void leave(struct kprobe *p)
  */
 void probe_finish(struct site_change *c)
 {
-	struct ret_owner *finished = ret_owners_finished();
+	struct ret_owner *finished = ret_owners_finished(c);
 	struct site *unused = NULL, *s, *next;
 
 	for (s = c->sites; s; s = s->next_changed)
@@ -250,9 +274,9 @@ void probe_finish(struct site_change *c)
 	if (c->garbage || c->leaving || unused || finished)
 		quiesce_cpus(); /* handlers */
 	probe_sets_free(c->garbage);
-	ret_owners_free(finished);
 	for (struct kprobe *p = c->leaving; p; p = p->next)
 		leave(p);
+	ret_owners_free(finished);
 	if (unused)
 		probe_leave_code(c);
 	for (s = unused; s; s = next) {

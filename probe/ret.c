@@ -99,34 +99,53 @@ static __noprobe struct kretprobe_instance *find(struct ret_stack *stack,
 	return ri->below ? ri : NULL;
 }
 
+/* Is a call of @owner noted at @sp? */
+static __noprobe bool is_noted(struct ret_stack *stack, unsigned long sp,
+			       const struct ret_owner *owner)
+{
+	const struct kretprobe_instance *ri = stack->top;
+
+	while (ri->below && (ri->sp != sp || ri->owner != owner))
+		ri = ri->below;
+	return ri->below;
+}
+
 /* Entry ------------------------------------------------------------------------ */
 
 /*
  * At the entry of frame @sp, which will return to @to, others are noted at or
  * below it. Those below are gone. Those in its very place are of other probes of
  * the same function, or of a function that ended in a jump to this one, if their
- * change of the return address still stands; else they are gone as well.
+ * change of the return address still stands; else they are gone as well. Those
+ * that change none (retsite.c) must return to the same place, and be of others.
  *
  * True, with the true address in *to, if there is a way back.
  */
-static __noprobe bool enter_again(struct ret_stack *stack, unsigned long sp,
-				  unsigned long *to)
+static __noprobe bool enter_again(struct ret_stack *stack,
+				  const struct ret_owner *owner,
+				  unsigned long sp, unsigned long *to)
 {
 	struct kretprobe_instance *ri = stack->top, *below;
+	bool again, gone;
 
 	if (likely(ri->sp == sp && *to == LANDING)) {
 		*to = ri->ret_addr;
 		return true;
 	}
+	again = is_noted(stack, sp, owner);
 	for (; ri->below; ri = below) {
 		below = ri->below;
-		if (ri->sp == sp ? *to != LANDING
-				 : ri->sp && ri->sp < sp &&
-					   same_stack(current, ri->sp, sp))
+		if (ri->sp == sp)
+			gone = *to != LANDING && (!ri->owner->place_addrs ||
+						  again || ri->ret_addr != *to);
+		else
+			gone = ri->sp && ri->sp < sp &&
+			       same_stack(current, ri->sp, sp);
+		if (gone)
 			skip(stack, ri);
 	}
 	if (*to != LANDING)
-		return true;
+		return !owner->place_addrs || ret_place_is_known(owner, *to);
 	ri = find(stack, sp);
 	if (ri)
 		*to = ri->ret_addr;
@@ -179,13 +198,19 @@ static __always_inline void fill(struct ret_stack *stack,
 }
 
 /* From here on the call is under way. */
-static __always_inline int push(struct ret_stack *stack,
-				struct ret_owner *owner, struct pt_regs *regs)
+static __always_inline void push(struct ret_stack *stack,
+				 struct ret_owner *owner)
 {
 	struct kretprobe_instance *ri = stack->free;
 
 	stack->top = ri;
 	stack->free = (void *)((char *)ri + owner->size);
+}
+
+static __always_inline int hijack(struct ret_stack *stack,
+				  struct ret_owner *owner, struct pt_regs *regs)
+{
+	push(stack, owner);
 	arch_ret_address_set(regs, LANDING);
 	return 0;
 }
@@ -199,7 +224,8 @@ __noprobe int ret_enter(struct kprobe *p, struct pt_regs *regs)
 	unsigned long sp = kernel_stack_pointer(regs);
 	unsigned long to = arch_ret_address(regs);
 
-	if (unlikely(stack->top->sp <= sp) && !enter_again(stack, sp, &to))
+	if ((stack->top->sp <= sp || owner->place_addrs) &&
+	    !enter_again(stack, owner, sp, &to))
 		return miss(rp);
 	if (unlikely((char *)stack->free + owner->size > stack->soft) &&
 	    !has_room(stack, owner->size))
@@ -211,7 +237,10 @@ __noprobe int ret_enter(struct kprobe *p, struct pt_regs *regs)
 		return 0;
 	if (!admit(rp, owner))
 		return miss(rp);
-	return push(stack, owner, regs);
+	if (!owner->place_addrs)
+		return hijack(stack, owner, regs);
+	push(stack, owner);
+	return 0;
 }
 
 /* The usual: true if nothing is to be found out but the true address. */
@@ -243,16 +272,16 @@ __noprobe int ret_enter_plain(struct kprobe *p, struct pt_regs *regs)
 	if (unlikely(!prepare(stack, owner, regs)))
 		return ret_enter(p, regs);
 	ret_count(&owner->entered);
-	return push(stack, owner, regs);
+	return hijack(stack, owner, regs);
 }
 
 /* Nothing is kept in registers across the handler: they cost more. */
-static __noprobe int push_later(struct kprobe *p, struct pt_regs *regs)
+static __noprobe int hijack_later(struct kprobe *p, struct pt_regs *regs)
 {
 	struct ret_owner *owner = kretprobe_of(p)->owner;
 
 	ret_count(&owner->entered);
-	return push(&current->ret, owner, regs);
+	return hijack(&current->ret, owner, regs);
 }
 
 /* In the usual case, with an entry handler and no bound. */
@@ -265,13 +294,13 @@ __noprobe int ret_enter_asking(struct kprobe *p, struct pt_regs *regs)
 		return ret_enter(p, regs);
 	if (rp->entry_handler(stack->free, regs))
 		return 0;
-	return push_later(p, regs);
+	return hijack_later(p, regs);
 }
 
 /* Return ----------------------------------------------------------------------- */
 
 /* All that is left of frame h->frame, wherever it is; the last one first. */
-__noprobe void ret_run(struct cpu *cpu, struct hit *h)
+__noprobe void ret_call_all(struct cpu *cpu, struct hit *h, unsigned long pc)
 {
 	struct ret_stack *stack = &current->ret;
 	struct kretprobe_instance *ri;
@@ -282,10 +311,15 @@ __noprobe void ret_run(struct cpu *cpu, struct hit *h)
 		take(stack, ri);
 		cpu->hit_turns++;
 		h->turn = &owner->kp;
-		instruction_pointer_set(h->regs, h->go_on);
+		instruction_pointer_set(h->regs, pc);
 		ret_count(&owner->returned);
 		owner->call(ri, h->regs);
 	}
+}
+
+__noprobe void ret_run(struct cpu *cpu, struct hit *h)
+{
+	ret_call_all(cpu, h, h->go_on);
 	instruction_pointer_set(h->regs, h->go_on);
 	level_end(cpu);
 }
@@ -337,22 +371,43 @@ static __noprobe struct kretprobe_instance *find_frame(struct ret_stack *stack,
 	return best;
 }
 
-/* The note of what returns now, once those of skipped frames are dropped. */
+/* Frame @sp returns: drops the notes of frames that were skipped. */
+static __noprobe void drop_skipped(struct ret_stack *stack, unsigned long sp)
+{
+	struct kretprobe_instance *ri, *below;
+
+	for (ri = stack->top; ri->below && ri->sp != sp; ri = below) {
+		below = ri->below;
+		if (ri->sp && ri->sp < sp && same_stack(current, ri->sp, sp))
+			skip(stack, ri);
+	}
+}
+
+/* The note of what returns now. */
 static __noprobe struct kretprobe_instance *settle(struct pt_regs *regs)
 {
 	struct ret_stack *stack = &current->ret;
-	struct kretprobe_instance *found, *ri, *below;
+	struct kretprobe_instance *ri;
 
-	found = find_frame(stack, arch_ret_frame(regs));
-	if (!found)
+	ri = find_frame(stack, arch_ret_frame(regs));
+	if (!ri)
 		lost(regs, stack);
-	for (ri = stack->top; ri != found; ri = below) {
-		below = ri->below;
-		if (ri->sp && ri->sp < found->sp &&
-		    same_stack(current, ri->sp, found->sp))
-			skip(stack, ri);
-	}
-	return found;
+	drop_skipped(stack, ri->sp);
+	return ri;
+}
+
+__noprobe const struct kretprobe_instance *ret_place_settle(
+	struct pt_regs *regs)
+{
+	struct ret_stack *stack = &current->ret;
+	unsigned long sp = arch_ret_frame(regs);
+	const struct kretprobe_instance *ri = find_frame(stack, sp);
+
+	if (!ri || !ri->owner->place_addrs ||
+	    ri->ret_addr != instruction_pointer(regs))
+		return NULL;
+	drop_skipped(stack, ri->sp);
+	return ri;
 }
 
 /* The usual case, that the last one noted returns first, is in ret.S. */

@@ -53,6 +53,12 @@ struct kretprobe_counts {
 
 #define KRETPROBE_DATA_MAX 1024
 
+/*
+ * With KRETPROBE_FLAG_RETSITE in kp.flags the return address is not changed:
+ * there are breakpoints behind all calls that can be found in text. Calls through
+ * pointers are missed, and so is the earlier one when a function goes back to
+ * its own entry. For study, and for functions that look at their return address.
+ */
 struct kretprobe {
 	struct kprobe kp; /* where; its pre_handler is the engine's */
 	kretprobe_handler_t handler;

@@ -36,6 +36,7 @@ struct row {
 	int (*measure)(const struct row *row, struct cost *cost);
 	unsigned probes;
 	bool post;
+	unsigned flags; /* of return probes */
 	bool entry;	/* return probes: with an entry handler */
 	size_t data;	/* ... with so many bytes of data */
 	unsigned depth; /* ... on the levels of a recursion */
@@ -237,6 +238,7 @@ static int measure_return(const struct row *row, struct cost *cost)
 			.kp.addr = (unsigned long)(row->depth
 							   ? probed_recursion
 							   : probed_function),
+			.kp.flags = row->flags,
 			.handler = row->data ? data_handler : return_handler,
 			.entry_handler = row->entry ? return_handler : NULL,
 			.data_size = row->data,
@@ -336,6 +338,8 @@ static const struct row rows[] = {
 	{ "ret-break-x4",    { 0, 0 },	      measure_return, .probes = 4 },
 	{ "ret-break-depth32", { 0, 0 },      measure_return, .probes = 1,
 	  .depth = 32 },
+	{ "ret-retsite",     { 0, 0 },	      measure_return, .probes = 1,
+	  .flags = KRETPROBE_FLAG_RETSITE },
 	{ "register-1",	     { 1600000, 220000 }, measure_register,
 	  .probes = 1 },
 	{ "register-1024",   { 1620000000, 228000000 }, measure_register,

@@ -8,6 +8,7 @@
 #include <lib/string.h>
 #include <probe/kretprobe.h>
 #include <probe/session.h>
+#include <tests/cases/ret.h>
 #include <tests/cases/ret_area.h>
 #include <tests/cases/threads.h>
 
@@ -66,12 +67,12 @@ static void expect_returned(const struct kretprobe *rp, u64 n)
 	EXPECT_EQ(c.outstanding, 0);
 }
 
-TEST(ret, the_handler_sees_the_return_value_and_the_caller)
+TEST_BOTH(the_handler_sees_the_return_value_and_the_caller)
 {
 	struct kretprobe rp = RETURN("ret_plain");
 
 	nr_events = 0;
-	ASSERT_EQ(register_kretprobe(&rp), 0);
+	ASSERT_EQ(ret_register(&rp), 0);
 	for (long i = 0; i < 3; i++)
 		EXPECT_EQ(ret_plain(i), i * 3);
 	EXPECT_EQ(nr_events, 3);
@@ -100,14 +101,14 @@ static __noclone long ret_caller_of_plain(long x)
 	return ret_plain(x) + 1;
 }
 
-TEST(ret, the_registers_are_those_of_the_caller)
+TEST_BOTH(the_registers_are_those_of_the_caller)
 {
 	struct kretprobe rp = { .kp.symbol_name = "ret_plain",
 				.handler = look };
 	unsigned long here = (unsigned long)__builtin_frame_address(0);
 	struct symbol sym;
 
-	ASSERT_EQ(register_kretprobe(&rp), 0);
+	ASSERT_EQ(ret_register(&rp), 0);
 	EXPECT_EQ(ret_caller_of_plain(2), 7);
 	EXPECT_EQ(unregister_kretprobe(&rp), 0);
 	EXPECT_EQ(seen_pc, told_pc);
@@ -125,12 +126,12 @@ static int change_value(struct kretprobe_instance *ri __unused,
 	return 0;
 }
 
-TEST(ret, a_changed_return_value_reaches_the_caller)
+TEST_BOTH(a_changed_return_value_reaches_the_caller)
 {
 	struct kretprobe rp = { .kp.symbol_name = "ret_plain",
 				.handler = change_value };
 
-	ASSERT_EQ(register_kretprobe(&rp), 0);
+	ASSERT_EQ(ret_register(&rp), 0);
 	EXPECT_EQ(ret_plain(5), 1015);
 	EXPECT_EQ(unregister_kretprobe(&rp), 0);
 	EXPECT_EQ(ret_plain(5), 15);
@@ -141,22 +142,22 @@ static long call_plain(void)
 	return ret_plain(1);
 }
 
-TEST(ret, the_callers_registers_are_kept)
+TEST_BOTH(the_callers_registers_are_kept)
 {
 	struct kretprobe rp = RETURN("ret_plain");
 
-	ASSERT_EQ(register_kretprobe(&rp), 0);
+	ASSERT_EQ(ret_register(&rp), 0);
 	for (unsigned i = 0; i < 10; i++)
 		EXPECT_EQ(ret_keeps(call_plain), 0);
 	EXPECT_EQ(unregister_kretprobe(&rp), 0);
 }
 
-TEST(ret, interrupts_stay_as_they_are)
+TEST_BOTH(interrupts_stay_as_they_are)
 {
 	struct kretprobe rp = RETURN("ret_plain");
 	unsigned long flags;
 
-	ASSERT_EQ(register_kretprobe(&rp), 0);
+	ASSERT_EQ(ret_register(&rp), 0);
 	ret_plain(1);
 	EXPECT_FALSE(arch_irqs_disabled());
 	flags = arch_irq_save();
@@ -168,19 +169,17 @@ TEST(ret, interrupts_stay_as_they_are)
 
 /* Company ------------------------------------------------------------------------ */
 
-TEST(ret, entry_and_return_probes_need_and_disturb_each_other_in_no_order)
+TEST_BOTH(entry_and_return_probes_need_and_disturb_each_other_in_no_order)
 {
 	struct kprobe kp = ENTRY("ret_plain");
 	struct kretprobe rp = RETURN("ret_plain");
 
 	for (unsigned order = 0; order < 4; order++) {
 		nr_events = 0;
-		ASSERT_EQ(order & 1 ? register_kprobe(&kp)
-				    : register_kretprobe(&rp),
+		ASSERT_EQ(order & 1 ? register_kprobe(&kp) : ret_register(&rp),
 			  0);
 		ret_plain(1);
-		ASSERT_EQ(order & 1 ? register_kretprobe(&rp)
-				    : register_kprobe(&kp),
+		ASSERT_EQ(order & 1 ? ret_register(&rp) : register_kprobe(&kp),
 			  0);
 		EXPECT_EQ(ret_plain(2), 6);
 		ASSERT_EQ(order & 2 ? unregister_kprobe(&kp)
@@ -218,7 +217,7 @@ TEST(ret, a_pair_is_registered_and_removed_in_one_call)
 	EXPECT_EQ(nr_events, 2);
 }
 
-TEST(ret, probes_of_one_function_return_in_the_reverse_order)
+TEST_BOTH(probes_of_one_function_return_in_the_reverse_order)
 {
 	static struct kretprobe a = RETURN("ret_plain"),
 				b = RETURN("ret_plain"),
@@ -226,7 +225,7 @@ TEST(ret, probes_of_one_function_return_in_the_reverse_order)
 	struct kretprobe *all[] = { &a, &b, &c };
 	struct kprobe kp = ENTRY("ret_plain");
 
-	ASSERT_EQ(register_kretprobes(all, 3), 0);
+	ASSERT_EQ(ret_register_all(all, 3), 0);
 	ASSERT_EQ(register_kprobe(&kp), 0);
 	for (long i = 0; i < 3; i++) {
 		nr_events = 0;
@@ -287,7 +286,7 @@ static void call_many(void *arg __unused)
 		ret_plain(i);
 }
 
-TEST(ret, an_entry_handler_may_decline_and_data_are_the_calls_own)
+TEST_BOTH(an_entry_handler_may_decline_and_data_are_the_calls_own)
 {
 	struct kretprobe rp = { .kp.symbol_name = "ret_plain",
 				.entry_handler = odd_declines,
@@ -297,7 +296,7 @@ TEST(ret, an_entry_handler_may_decline_and_data_are_the_calls_own)
 	u64 half = COOKIE_CALLS / 2 * cpu_count;
 
 	right_cookies = wrong_cookies = 0;
-	ASSERT_EQ(register_kretprobe(&rp), 0);
+	ASSERT_EQ(ret_register(&rp), 0);
 	for (unsigned i = 0; i < cpu_count; i++)
 		threads[i] = start_on(i, call_many, NULL);
 	for (unsigned i = 0; i < cpu_count; i++)
@@ -336,7 +335,7 @@ static __noclone long ret_deep(long n)
 	return below + 1;
 }
 
-TEST(ret, data_of_any_size_survive_the_calls_within)
+TEST_BOTH(data_of_any_size_survive_the_calls_within)
 {
 	struct kretprobe a = { .kp.symbol_name = "ret_deep",
 			       .entry_handler = stamp,
@@ -347,8 +346,8 @@ TEST(ret, data_of_any_size_survive_the_calls_within)
 	b.data_size = 77;
 	nr_events = 0;
 	wrong_cookies = 0;
-	ASSERT_EQ(register_kretprobe(&a), 0);
-	ASSERT_EQ(register_kretprobe(&b), 0);
+	ASSERT_EQ(ret_register(&a), 0);
+	ASSERT_EQ(ret_register(&b), 0);
 	EXPECT_EQ(ret_deep(4), 4);
 	EXPECT_EQ(unregister_kretprobe(&a), 0);
 	EXPECT_EQ(unregister_kretprobe(&b), 0);
@@ -362,12 +361,12 @@ TEST(ret, data_of_any_size_survive_the_calls_within)
 
 /* Functions of all kinds --------------------------------------------------------- */
 
-TEST(ret, every_level_of_a_recursion_returns_in_order)
+TEST_BOTH(every_level_of_a_recursion_returns_in_order)
 {
 	struct kretprobe rp = RETURN("ret_deep");
 
 	nr_events = 0;
-	ASSERT_EQ(register_kretprobe(&rp), 0);
+	ASSERT_EQ(ret_register(&rp), 0);
 	EXPECT_EQ(ret_deep(20), 20);
 	EXPECT_EQ(ret_deep(3), 3);
 	ASSERT_EQ(nr_events, 25);
@@ -378,13 +377,13 @@ TEST(ret, every_level_of_a_recursion_returns_in_order)
 	EXPECT_EQ(unregister_kretprobe(&rp), 0);
 }
 
-TEST(ret, a_level_that_was_missed_does_not_shift_the_others)
+TEST_BOTH(a_level_that_was_missed_does_not_shift_the_others)
 {
 	struct kretprobe rp = RETURN("ret_deep");
 
 	nr_events = 0;
 	rp.maxactive = 8;
-	ASSERT_EQ(register_kretprobe(&rp), 0);
+	ASSERT_EQ(ret_register(&rp), 0);
 	EXPECT_EQ(ret_deep(20), 20);
 	EXPECT_EQ(rp.nmissed, 13);
 	ASSERT_EQ(nr_events, 8);
@@ -405,13 +404,13 @@ static __noclone long ret_ping(long n)
 	return n == 0 ? 200 : ret_pong(n - 1) + 1;
 }
 
-TEST(ret, functions_that_call_each_other_return_in_order)
+TEST_BOTH(functions_that_call_each_other_return_in_order)
 {
 	struct kretprobe ping = RETURN("ret_ping"), pong = RETURN("ret_pong");
 	struct kretprobe *both[] = { &ping, &pong };
 
 	nr_events = 0;
-	ASSERT_EQ(register_kretprobes(both, 2), 0);
+	ASSERT_EQ(ret_register_all(both, 2), 0);
 	EXPECT_EQ(ret_ping(5), 105);
 	ASSERT_EQ(nr_events, 6);
 	for (unsigned i = 0; i < 6; i++) {
@@ -421,12 +420,12 @@ TEST(ret, functions_that_call_each_other_return_in_order)
 	EXPECT_EQ(unregister_kretprobes(both, 2), 0);
 }
 
-TEST(ret, a_tail_call_returns_from_both_functions)
+TEST_BOTH(a_tail_call_returns_from_both_functions)
 {
 	struct kretprobe f = RETURN("ret_tail"), g = RETURN("ret_tail_end");
 	struct kretprobe *both[] = { &f, &g };
 
-	ASSERT_EQ(register_kretprobes(both, 2), 0);
+	ASSERT_EQ(ret_register_all(both, 2), 0);
 	for (long i = 0; i < 3; i++) {
 		nr_events = 0;
 		EXPECT_EQ(ret_tail(i), i + 1);
@@ -447,19 +446,19 @@ TEST(ret, a_loop_back_to_the_entry_is_a_tail_call_of_itself)
 	struct kretprobe rp = RETURN("ret_loop");
 
 	nr_events = 0;
-	ASSERT_EQ(register_kretprobe(&rp), 0);
+	ASSERT_EQ(ret_register(&rp), 0);
 	EXPECT_EQ(ret_loop(5), 7);
 	EXPECT_EQ(nr_events, 6);
 	EXPECT_EQ(unregister_kretprobe(&rp), 0);
 	expect_returned(&rp, 6);
 }
 
-TEST(ret, functions_without_a_frame_return_early)
+TEST_BOTH(functions_without_a_frame_return_early)
 {
 	struct kretprobe rp = RETURN("ret_early");
 
 	nr_events = 0;
-	ASSERT_EQ(register_kretprobe(&rp), 0);
+	ASSERT_EQ(ret_register(&rp), 0);
 	for (long i = 0; i < 4; i++)
 		EXPECT_EQ(ret_early(i & 1), 1 + (i & 1));
 	EXPECT_EQ(nr_events, 4);
@@ -467,12 +466,12 @@ TEST(ret, functions_without_a_frame_return_early)
 	expect_returned(&rp, 4);
 }
 
-TEST(ret, functions_may_pop_their_arguments)
+TEST_BOTH(functions_may_pop_their_arguments)
 {
 	struct kretprobe rp = RETURN("ret_pops_callee");
 
 	nr_events = 0;
-	ASSERT_EQ(register_kretprobe(&rp), 0);
+	ASSERT_EQ(ret_register(&rp), 0);
 	EXPECT_EQ(ret_pops(), 3);
 	EXPECT_EQ(ret_pops(), 3);
 	EXPECT_EQ(nr_events, 2);
@@ -491,7 +490,7 @@ TEST(ret, calls_through_a_pointer_are_seen_however_the_function_is_named)
 
 	for (unsigned i = 0; i < ARRAY_SIZE(rp); i++) {
 		nr_events = 0;
-		ASSERT_EQ(register_kretprobe(&rp[i]), 0);
+		ASSERT_EQ(ret_register(&rp[i]), 0);
 		EXPECT_EQ(pointer(2), 6);
 		EXPECT_EQ(ret_plain(3), 9);
 		EXPECT_EQ(nr_events, 2);
@@ -503,7 +502,7 @@ TEST(ret, calls_through_a_pointer_are_seen_however_the_function_is_named)
 
 static void expect_refused(struct kretprobe rp, int error)
 {
-	EXPECT_EQ(register_kretprobe(&rp), error);
+	EXPECT_EQ(ret_register(&rp), error);
 	EXPECT_NE(kprobe_reason()[0], 0);
 }
 

@@ -9,6 +9,7 @@
 #include <probe/kretprobe.h>
 #include <probe/session.h>
 #include <probe/watch.h>
+#include <tests/cases/ret.h>
 #include <tests/cases/ret_area.h>
 #include <tests/cases/threads.h>
 
@@ -69,7 +70,10 @@ static __noclone long isolated(long x)
 
 static long call_isolated(void)
 {
-	return isolated(1);
+	long result = isolated(1);
+
+	barrier(); /* no jump */
+	return result;
 }
 
 /* @bad between two good ones. */
@@ -83,7 +87,7 @@ static void check(struct kretprobe *bad, enum kprobe_verdict verdict)
 	before = after = (struct kretprobe){ .kp.symbol_name = "isolated",
 					     .handler = good };
 	bad->kp.symbol_name = "isolated";
-	ASSERT_EQ(register_kretprobes(all, 3), 0);
+	ASSERT_EQ(ret_register_all(all, 3), 0);
 	for (long i = 1; i < CALLS; i++)
 		EXPECT_EQ(isolated(i), i * 10);
 	EXPECT_EQ(ret_keeps(call_isolated), 0);
@@ -102,7 +106,7 @@ static void check(struct kretprobe *bad, enum kprobe_verdict verdict)
 	EXPECT_EQ(isolated(2), 20);
 }
 
-TEST(ret, a_return_handler_that_faults_is_abandoned_alone)
+TEST_BOTH(a_return_handler_that_faults_is_abandoned_alone)
 {
 	struct kretprobe bad = { .handler = follow_null };
 
@@ -112,7 +116,7 @@ TEST(ret, a_return_handler_that_faults_is_abandoned_alone)
 	check(&bad, KPROBE_FAULTED);
 }
 
-TEST(ret, an_entry_handler_that_faults_is_abandoned_alone)
+TEST_BOTH(an_entry_handler_that_faults_is_abandoned_alone)
 {
 	struct kretprobe bad = { .entry_handler = follow_null,
 				 .handler = good };
@@ -123,14 +127,14 @@ TEST(ret, an_entry_handler_that_faults_is_abandoned_alone)
 	EXPECT_EQ(c.entered, 0);
 }
 
-TEST(ret, a_return_handler_that_overruns_its_stack_is_abandoned_alone)
+TEST_BOTH(a_return_handler_that_overruns_its_stack_is_abandoned_alone)
 {
 	struct kretprobe bad = { .handler = overrun };
 
 	check(&bad, KPROBE_OVERFLOWED);
 }
 
-TEST(ret, handlers_that_never_return_are_abandoned_alone)
+TEST_BOTH(handlers_that_never_return_are_abandoned_alone)
 {
 	struct kretprobe bad = { .handler = loop };
 	u64 budget = probe_budget();
@@ -153,7 +157,7 @@ static int repair(struct kprobe *p __unused, struct pt_regs *regs __unused,
 	return 0;
 }
 
-TEST(ret, the_fault_handler_of_the_probe_is_asked)
+TEST_BOTH(the_fault_handler_of_the_probe_is_asked)
 {
 	struct kretprobe bad = { .handler = follow_null,
 				 .kp.fault_handler = repair };
@@ -163,13 +167,13 @@ TEST(ret, the_fault_handler_of_the_probe_is_asked)
 	EXPECT_EQ(asked, 1);
 }
 
-TEST(ret, an_abandoned_probe_can_be_enabled_again)
+TEST_BOTH(an_abandoned_probe_can_be_enabled_again)
 {
 	struct kretprobe bad = { .kp.symbol_name = "isolated",
 				 .handler = follow_null };
 	struct kretprobe_counts c;
 
-	ASSERT_EQ(register_kretprobe(&bad), 0);
+	ASSERT_EQ(ret_register(&bad), 0);
 	isolated(1);
 	isolated(1);
 	EXPECT_EQ(bad.kp.verdict, KPROBE_FAULTED);
@@ -182,7 +186,7 @@ TEST(ret, an_abandoned_probe_can_be_enabled_again)
 	EXPECT_EQ(unregister_kretprobe(&bad), 0);
 }
 
-TEST(ret, a_session_of_bad_handlers_is_stopped_and_others_do_not_notice)
+TEST_BOTH(a_session_of_bad_handlers_is_stopped_and_others_do_not_notice)
 {
 	static struct kretprobe bad[4], other;
 	struct session_stats stats;
@@ -192,13 +196,13 @@ TEST(ret, a_session_of_bad_handlers_is_stopped_and_others_do_not_notice)
 	ASSERT_EQ(session_open("bad", NULL, &s), 0);
 	other = (struct kretprobe){ .kp.symbol_name = "isolated",
 				    .handler = good };
-	ASSERT_EQ(register_kretprobe(&other), 0);
+	ASSERT_EQ(ret_register(&other), 0);
 	for (unsigned i = 0; i < 4; i++) {
 		bad[i] = (struct kretprobe){ .kp.symbol_name = "isolated",
 					     .kp.session = s,
 					     .handler = i ? follow_null
 							  : good };
-		ASSERT_EQ(register_kretprobe(&bad[i]), 0);
+		ASSERT_EQ(ret_register(&bad[i]), 0);
 	}
 	/* The last three are called first. */
 	for (long i = 0; i < 3; i++)
@@ -221,7 +225,7 @@ static void hammer(void *arg)
 		*wrong += isolated(i) != i * 10;
 }
 
-TEST(ret, faulting_handlers_on_all_cpus_leave_exact_counts)
+TEST_BOTH(faulting_handlers_on_all_cpus_leave_exact_counts)
 {
 	static struct kretprobe rps[3];
 	struct kretprobe *all[] = { &rps[0], &rps[1], &rps[2] };
@@ -235,7 +239,7 @@ TEST(ret, faulting_handlers_on_all_cpus_leave_exact_counts)
 					     .handler = i == 1 ? good
 							       : follow_null };
 	rps[2].entry_handler = follow_null;
-	ASSERT_EQ(register_kretprobes(all, 3), 0);
+	ASSERT_EQ(ret_register_all(all, 3), 0);
 	for (unsigned i = 0; i < cpu_count; i++)
 		threads[i] = start_on(i, hammer, &wrong[i]);
 	for (unsigned i = 0; i < cpu_count; i++) {

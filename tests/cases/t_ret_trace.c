@@ -8,6 +8,7 @@
 #include <kernel/symtab.h>
 #include <lib/string.h>
 #include <probe/kretprobe.h>
+#include <tests/cases/ret.h>
 #include <tests/cases/threads.h>
 
 #define TRACE_MAX 32
@@ -125,7 +126,7 @@ static void hijack(kretprobe_handler_t inner)
 	for (unsigned i = 0; i < 3; i++) {
 		rps[i] = (struct kretprobe){ .kp.symbol_name = callers[i],
 					     .handler = i ? nothing : inner };
-		EXPECT_EQ(register_kretprobe(&rps[i]), 0);
+		EXPECT_EQ(ret_register(&rps[i]), 0);
 	}
 }
 
@@ -135,7 +136,7 @@ static void release(void)
 		EXPECT_EQ(unregister_kretprobe(&rps[i]), 0);
 }
 
-TEST(ret, a_backtrace_names_the_true_callers)
+TEST_BOTH(a_backtrace_names_the_true_callers)
 {
 	call_outer(false);
 	expect_callers(callers, 4);
@@ -145,7 +146,7 @@ TEST(ret, a_backtrace_names_the_true_callers)
 	release();
 }
 
-TEST(ret, a_backtrace_of_a_handler_goes_on_in_the_true_caller)
+TEST_BOTH(a_backtrace_of_a_handler_goes_on_in_the_true_caller)
 {
 	hijack(unwind_there);
 	call_outer(false);
@@ -168,7 +169,7 @@ static void unwind_in_nmi(void *arg __unused, struct pt_regs *regs)
 	arch_unwind(current, regs, add, &trace);
 }
 
-TEST(ret, a_backtrace_of_another_cpu_names_the_true_callers)
+TEST_BOTH(a_backtrace_of_another_cpu_names_the_true_callers)
 {
 	struct thread *t;
 
@@ -201,7 +202,7 @@ static __noclone void call_sleep(void *arg __unused)
 	barrier();
 }
 
-TEST(ret, a_backtrace_of_a_sleeping_thread_names_the_true_callers)
+TEST_BOTH(a_backtrace_of_a_sleeping_thread_names_the_true_callers)
 {
 	static const char *const names[] = { "schedule", "thread_sleep",
 					     "trace_sleep", "call_sleep" };
@@ -211,7 +212,7 @@ TEST(ret, a_backtrace_of_a_sleeping_thread_names_the_true_callers)
 	for (unsigned i = 0; i < 3; i++) {
 		rps[i] = (struct kretprobe){ .kp.symbol_name = names[i + 1],
 					     .handler = nothing };
-		EXPECT_EQ(register_kretprobe(&rps[i]), 0);
+		EXPECT_EQ(ret_register(&rps[i]), 0);
 	}
 	t = thread_create("sleeper", call_sleep, NULL);
 	ASSERT_TRUE(t);
