@@ -19,6 +19,7 @@
 #include <lib/string.h>
 #include <probe/jprobe.h>
 #include <probe/kretprobe.h>
+#include <probe/opt.h>
 #include <probe/site.h>
 
 #define CALLS	  1000
@@ -37,6 +38,7 @@ struct row {
 	unsigned probes;
 	bool post;
 	unsigned flags; /* of return probes */
+	bool sync;	/* ... with a jump at the entry */
 	bool entry;	/* return probes: with an entry handler */
 	size_t data;	/* ... with so many bytes of data */
 	unsigned depth; /* ... on the levels of a recursion */
@@ -246,6 +248,8 @@ static int measure_return(const struct row *row, struct cost *cost)
 	}
 	call_returning(row->depth, &bare);
 	err = register_kretprobes(all, row->probes);
+	if (!err && row->sync)
+		err = opt_sync();
 	if (err)
 		return err;
 	call_returning(row->depth, cost);
@@ -338,6 +342,10 @@ static const struct row rows[] = {
 	{ "ret-break-x4",    { 0, 0 },	      measure_return, .probes = 4 },
 	{ "ret-break-depth32", { 0, 0 },      measure_return, .probes = 1,
 	  .depth = 32 },
+	{ "ret-jump",	     { 314, 900 },    measure_return, .probes = 1,
+	  .sync = true },
+	{ "ret-jump-x4",     { 0, 0 },	      measure_return, .probes = 4,
+	  .sync = true },
 	{ "ret-retsite",     { 0, 0 },	      measure_return, .probes = 1,
 	  .flags = KRETPROBE_FLAG_RETSITE },
 	{ "register-1",	     { 1600000, 220000 }, measure_register,
