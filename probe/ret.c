@@ -185,16 +185,15 @@ static __noprobe int miss(struct kretprobe *rp)
 	return 0;
 }
 
-static __always_inline void fill(struct ret_stack *stack,
+static __always_inline void fill(struct kretprobe_instance *ri,
 				 struct ret_owner *owner, unsigned long sp,
-				 unsigned long to)
+				 unsigned long to,
+				 struct kretprobe_instance *below)
 {
-	struct kretprobe_instance *ri = stack->free;
-
 	ri->owner = owner;
 	ri->ret_addr = to;
 	ri->sp = sp;
-	ri->below = stack->top;
+	ri->below = below;
 }
 
 /* From here on the call is under way. */
@@ -232,7 +231,7 @@ __noprobe int ret_enter(struct kprobe *p, struct pt_regs *regs)
 		return miss(rp);
 	if (rp->maxactive > 0 && is_full(rp, owner, owner->entered))
 		return miss(rp);
-	fill(stack, owner, sp, to);
+	fill(stack->free, owner, sp, to, stack->top);
 	if (rp->entry_handler && rp->entry_handler(stack->free, regs))
 		return 0;
 	if (!admit(rp, owner))
@@ -259,8 +258,20 @@ static __always_inline bool prepare(struct ret_stack *stack,
 	}
 	if (unlikely((char *)stack->free + owner->size > stack->soft))
 		return false;
-	fill(stack, owner, sp, to);
+	fill(stack->free, owner, sp, to, stack->top);
 	return true;
+}
+
+/* Behind another probe of the function, or of one that ended in a jump to it. */
+static __noprobe int enter_next(struct kprobe *p, struct pt_regs *regs)
+{
+	struct ret_owner *owner = kretprobe_of(p)->owner;
+	struct ret_stack *stack = &current->ret;
+
+	if (!prepare(stack, owner, regs))
+		return ret_enter(p, regs);
+	ret_count(&owner->entered);
+	return hijack(stack, owner, regs);
 }
 
 /* In the usual case, with neither entry handler nor bound. */
@@ -268,11 +279,18 @@ __noprobe int ret_enter_plain(struct kprobe *p, struct pt_regs *regs)
 {
 	struct ret_owner *owner = kretprobe_of(p)->owner;
 	struct ret_stack *stack = &current->ret;
+	struct kretprobe_instance *ri = stack->free, *top = stack->top;
+	unsigned long sp = kernel_stack_pointer(regs);
+	char *end = (char *)ri + owner->size;
 
-	if (unlikely(!prepare(stack, owner, regs)))
-		return ret_enter(p, regs);
+	if (unlikely(top->sp <= sp) || unlikely(end > stack->soft))
+		return enter_next(p, regs);
+	fill(ri, owner, sp, arch_ret_address(regs), top);
+	stack->top = ri;
+	stack->free = (struct kretprobe_instance *)end;
+	arch_ret_address_set(regs, LANDING);
 	ret_count(&owner->entered);
-	return hijack(stack, owner, regs);
+	return 0;
 }
 
 /* Nothing is kept in registers across the handler: they cost more. */

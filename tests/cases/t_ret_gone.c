@@ -346,22 +346,6 @@ static void yield_often(void *arg __unused)
 	}
 }
 
-static void nothing(void *arg __unused)
-{
-}
-
-/* Has every thread that sleeps leave the scheduler once: idle ones, reaper. */
-static void stir(void)
-{
-	struct thread *t = thread_create("stir", nothing, NULL);
-
-	if (t)
-		thread_detach(t);
-	for (unsigned i = 0; i < cpu_count; i++)
-		join(start_on(i, nothing, NULL));
-	thread_sleep(NSEC_PER_MSEC);
-}
-
 TEST(ret, switching_threads_may_be_probed)
 {
 	static struct kretprobe rps[] = {
@@ -390,8 +374,7 @@ TEST(ret, switching_threads_may_be_probed)
 	EXPECT_EQ(c.skipped, c.entered);
 	c = counts_of(&rps[1]);
 	EXPECT_GT(c.returned, 20);
-	stir();
-	EXPECT_EQ(ret_orphans(), 0);
+	ret_stir();
 }
 
 /* Changed return addresses ----------------------------------------------------------- */

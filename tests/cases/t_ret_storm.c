@@ -20,6 +20,7 @@
 #include <lib/text.h>
 #include <probe/kretprobe.h>
 #include <probe/ret.h>
+#include <tests/cases/ret.h>
 #include <tests/random.h>
 #include <tests/test.h>
 
@@ -39,22 +40,6 @@ static void join(struct thread *t)
 {
 	if (t)
 		thread_join(t);
-}
-
-static void nothing(void *arg __unused)
-{
-}
-
-/* Has every thread that sleeps leave the scheduler once: idle ones, reaper. */
-static void stir(void)
-{
-	struct thread *t = thread_create("stir", nothing, NULL);
-
-	if (t)
-		thread_detach(t);
-	for (unsigned i = 0; i < cpu_count; i++)
-		join(thread_create_on("stir", BIT(i), nothing, NULL));
-	thread_sleep(NSEC_PER_MSEC);
 }
 
 /* All of the kernel ------------------------------------------------------------------ */
@@ -131,8 +116,7 @@ TEST(ret_storm, every_function_can_have_a_return_probe_at_once)
 	}
 	kfree(rps);
 	kfree(all);
-	stir();
-	EXPECT_EQ(ret_orphans(), 0);
+	ret_stir();
 	EXPECT_EQ(text_hash(), before);
 }
 
