@@ -36,9 +36,12 @@ __noprobe void arch_trap_restart(struct pt_regs *regs, struct pt_regs *outer,
 	regs->gpr[1] = (unsigned long)outer - FRAME_REGS;
 	regs->gpr[3] = (unsigned long)outer;
 	regs->gpr[12] = (unsigned long)fn;
-	regs->msr &= ~(unsigned long)(MSR_EE | MSR_SE | MSR_BE);
-	/* Whatever SRR0 and SRR1 held belongs to a trap that is dropped. */
-	regs->msr |= MSR_RI;
+	/*
+	 * Nothing of what was interrupted is left, so nothing of its MSR counts:
+	 * one reset may have hit in the first instructions of another, where
+	 * translation and RI are off.
+	 */
+	regs->msr = MSR_SF | MSR_VECTOR_LOW | MSR_RI;
 }
 
 void arch_trap_init(void)
