@@ -152,6 +152,7 @@ def test_icount_runs_must_be_identical(tmp_path):
     ('triple_faults', 'in bad.triple_faults'),
     ('panics', 'in bad.panics'),
     ('panics_on_all_cpus_at_once', 'in bad.panics_on_all_cpus_at_once'),
+    ('returns_without_a_call', 'the last one that did was ret_address'),
     ('fails', 'bad.fails')])
 def test_a_real_machine(machine, case, says):
     if not (BUILD / machine / 'kernel.elf').exists():
