@@ -117,7 +117,8 @@ static void lead(struct stop_request *req)
 	arch_cpu_serialize();
 	advance(STOP_RESUME);
 	stats.calls++;
-	stats.longest_ns = max(stats.longest_ns, clock_ns() - start);
+	stats.last_ns = clock_ns() - start;
+	stats.longest_ns = max(stats.longest_ns, stats.last_ns);
 	advance(STOP_LEAVE);
 	/* All others are out of follow() or will not look at state again. */
 	WRITE_ONCE(state, STOP_IDLE);

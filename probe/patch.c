@@ -31,6 +31,7 @@
 #include <kernel/quiesce.h>
 #include <kernel/stop.h>
 #include <kernel/thread.h>
+#include <kernel/timer.h>
 #include <kernel/vm.h>
 #include <kernel/wait.h>
 #include <lib/errno.h>
@@ -85,6 +86,24 @@ int patch_mode_parse(const char *name)
 /* This CPU's alias page is in use: an NMI must keep off it. */
 static DEFINE_PER_CPU(bool, writing);
 
+static u64 longest_hold;
+
+static void hold_note(u64 since)
+{
+	longest_hold = max(longest_hold, clock_ns() - since);
+}
+
+u64 patch_longest_hold(void)
+{
+	u64 ns;
+
+	mutex_lock(&text_mutex);
+	ns = longest_hold;
+	longest_hold = 0;
+	mutex_unlock(&text_mutex);
+	return ns;
+}
+
 /*
  * Writes pieces of text one after the other; keeps the alias of a page, and
  * interrupts off, as long as the pieces stay in it.
@@ -93,6 +112,7 @@ struct writer {
 	unsigned long page; /* 0: none is open */
 	u8 *alias;
 	unsigned long flags;
+	u64 since;
 };
 
 static void writer_close(struct writer *w)
@@ -102,12 +122,14 @@ static void writer_close(struct writer *w)
 	vm_alias_end();
 	WRITE_ONCE(this_cpu_ref(writing), false);
 	w->page = 0;
+	hold_note(w->since);
 	arch_irq_restore(w->flags);
 }
 
 static void writer_open(struct writer *w, unsigned long page)
 {
 	w->flags = arch_irq_save();
+	w->since = clock_ns();
 	WRITE_ONCE(this_cpu_ref(writing), true);
 	w->alias = vm_alias_begin((const void *)page);
 	w->page = page;
@@ -219,6 +241,16 @@ static int write_stopped(void *arg)
 	return 0;
 }
 
+static int patch_by_stop(struct batch *b)
+{
+	struct stop_stats stop;
+	int err = stop_machine(write_stopped, b);
+
+	stop_stats_get(&stop);
+	longest_hold = max(longest_hold, stop.last_ns);
+	return err;
+}
+
 static bool is_valid(const struct text_patch *p, enum patch_mode m)
 {
 	return p->len > 0 && p->len <= ARCH_PATCH_MAX &&
@@ -245,7 +277,7 @@ int text_patch_mode(const struct text_patch *patches, unsigned n,
 	if (m == PATCH_BREAK)
 		patch_by_break(&b);
 	else
-		err = stop_machine(write_stopped, &b);
+		err = patch_by_stop(&b);
 	stats.patches += n;
 	stats.batches++;
 	mutex_unlock(&text_mutex);

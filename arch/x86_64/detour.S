@@ -64,8 +64,7 @@ HOLE	save_pc
 	push	%r13
 	push	%r14
 	push	%r15
-	push	%rbp
-	mov	%rsp, %rbp
+	enter	$0, $0			/* push %rbp; mov %rsp, %rbp */
 	mov	%gs:CPU_CURRENT, %rax
 	push	THREAD_PREEMPT(%rax)
 	push	$X86_FLAGS_FIXED	/* IF, DF, TF, AC: off */

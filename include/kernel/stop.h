@@ -19,6 +19,7 @@ int __must_check stop_machine(int (*fn)(void *arg), void *arg);
 struct stop_stats {
 	u64 calls;
 	u64 longest_ns; /* from the first CPU stopped to all released */
+	u64 last_ns;	/* the same for the last call */
 };
 void stop_stats_get(struct stop_stats *s);
 

@@ -67,5 +67,10 @@ struct patch_stats {
 	u64 stale_healed; /* traps with no breakpoint in memory */
 };
 void patch_stats_get(struct patch_stats *s);
+/*
+ * The longest time in ns that CPUs were held since the last call: by break mode
+ * the one that writes, by stop mode all.
+ */
+u64 patch_longest_hold(void);
 
 #endif

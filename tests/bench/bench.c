@@ -20,6 +20,7 @@
 #include <probe/jprobe.h>
 #include <probe/kretprobe.h>
 #include <probe/opt.h>
+#include <probe/patch.h>
 #include <probe/site.h>
 
 #define CALLS	  1000
@@ -38,11 +39,11 @@ struct row {
 	unsigned probes;
 	bool post;
 	unsigned flags; /* of return probes */
-	bool sync;	/* ... with a jump at the entry */
 	bool entry;	/* return probes: with an entry handler */
 	size_t data;	/* ... with so many bytes of data */
 	unsigned depth; /* ... on the levels of a recursion */
 	enum probe_plan plan;
+	bool jump; /* probes become jumps before they are hit */
 };
 
 static const char *const machines[] = { "x86_64", "ppc64" };
@@ -248,8 +249,6 @@ static int measure_return(const struct row *row, struct cost *cost)
 	}
 	call_returning(row->depth, &bare);
 	err = register_kretprobes(all, row->probes);
-	if (!err && row->sync)
-		err = opt_sync();
 	if (err)
 		return err;
 	call_returning(row->depth, cost);
@@ -322,6 +321,42 @@ static int measure_unregister(const struct row *row, struct cost *cost)
 	return register_and_remove(row, &add, cost);
 }
 
+/* Jumps instead of breakpoints, and back, at row->probes addresses. */
+static int optimise_and_back(const struct row *row, struct cost *up,
+			     struct cost *down)
+{
+	u64 start;
+	int err = choose_addresses(row->probes);
+
+	if (!err)
+		err = register_kprobes(list, row->probes);
+	if (err)
+		return err;
+	*up = *down = (struct cost){ 0 };
+	start = arch_cycles();
+	err = opt_sync();
+	up->insns = insns_of_ticks(arch_cycles() - start, 1);
+	start = arch_cycles();
+	if (!err)
+		err = opt_set(OPT_OFF);
+	down->insns = insns_of_ticks(arch_cycles() - start, 1);
+	return err ? err : unregister_kprobes(list, row->probes);
+}
+
+static int measure_optimise(const struct row *row, struct cost *cost)
+{
+	struct cost down;
+
+	return optimise_and_back(row, cost, &down);
+}
+
+static int measure_unoptimise(const struct row *row, struct cost *cost)
+{
+	struct cost up;
+
+	return optimise_and_back(row, &up, cost);
+}
+
 /* clang-format off */
 static const struct row rows[] = {
 	{ "break",	     { 241, 634 },    measure_hit, .probes = 1 },
@@ -334,6 +369,16 @@ static const struct row rows[] = {
 	{ "break-step",	     { 0, 0 },	      measure_hit, .probes = 1,
 	  .plan = PLAN_STEP },
 	{ "jprobe-break",    { 0, 0 },	      measure_jprobe, .probes = 1 },
+	{ "jump",	     { 95, 354 },     measure_hit, .probes = 1,
+	  .jump = true },
+	{ "jump-post",	     { 0, 0 },	      measure_hit, .probes = 1,
+	  .post = true, .jump = true },
+	{ "jump-x2",	     { 111, 378 },    measure_hit, .probes = 2,
+	  .jump = true },
+	{ "jump-x8",	     { 207, 522 },    measure_hit, .probes = 8,
+	  .jump = true },
+	{ "jprobe-jump",     { 0, 0 },	      measure_jprobe, .probes = 1,
+	  .jump = true },
 	{ "ret-break",	     { 460, 1199 },   measure_return, .probes = 1 },
 	{ "ret-break-entry", { 0, 0 },	      measure_return, .probes = 1,
 	  .entry = true },
@@ -343,9 +388,9 @@ static const struct row rows[] = {
 	{ "ret-break-depth32", { 0, 0 },      measure_return, .probes = 1,
 	  .depth = 32 },
 	{ "ret-jump",	     { 314, 900 },    measure_return, .probes = 1,
-	  .sync = true },
+	  .jump = true },
 	{ "ret-jump-x4",     { 0, 0 },	      measure_return, .probes = 4,
-	  .sync = true },
+	  .jump = true },
 	{ "ret-retsite",     { 0, 0 },	      measure_return, .probes = 1,
 	  .flags = KRETPROBE_FLAG_RETSITE },
 	{ "register-1",	     { 1600000, 220000 }, measure_register,
@@ -354,6 +399,10 @@ static const struct row rows[] = {
 	  .probes = 1024 },
 	{ "unregister-1",    { 0, 0 }, measure_unregister, .probes = 1 },
 	{ "unregister-1024", { 0, 0 }, measure_unregister, .probes = 1024 },
+	{ "patch",	     { 0, 0 }, measure_optimise, .probes = 1 },
+	{ "unpatch",	     { 0, 0 }, measure_unoptimise, .probes = 1 },
+	{ "optimise-1024",   { 0, 0 }, measure_optimise, .probes = 1024 },
+	{ "unoptimise-1024", { 0, 0 }, measure_unoptimise, .probes = 1024 },
 };
 /* clang-format on */
 
@@ -389,8 +438,10 @@ static int run_rows(void)
 	struct cost cost;
 
 	for (const struct row *r = rows; r < rows + ARRAY_SIZE(rows); r++) {
-		int err = r->measure(r, &cost);
+		int err = opt_set(r->jump ? OPT_EAGER : OPT_OFF);
 
+		if (!err)
+			err = r->measure(r, &cost);
 		if (err)
 			return monitor_fail(err, "%s: %s", r->name,
 					    kprobe_reason());
@@ -399,8 +450,32 @@ static int run_rows(void)
 	return 0;
 }
 
+/*
+ * For how long the machine stands still for 1024 jumps: all of it by stop; by
+ * break, one CPU that writes.
+ */
+static int print_stops(void)
+{
+	static const struct row row = { .probes = BATCH_MAX };
+	enum patch_mode before = patch_mode();
+	struct cost up, down;
+	int err = 0;
+
+	for (unsigned m = PATCH_BREAK; m <= PATCH_STOP && !err; m++) {
+		patch_mode_set((enum patch_mode)m);
+		patch_longest_hold(); /* forget what was */
+		err = optimise_and_back(&row, &up, &down);
+		monitor_print("stop %s %s %llu ns\n", SONDE_MACHINE,
+			      patch_mode_name((enum patch_mode)m),
+			      patch_longest_hold());
+	}
+	patch_mode_set(before);
+	return err;
+}
+
 static int cmd_bench(const struct monitor_call *call __unused)
 {
+	enum opt_mode before = opt_mode();
 	int err = -ENOMEM;
 
 	probes = kcalloc(BATCH_MAX, sizeof(*probes));
@@ -409,7 +484,10 @@ static int cmd_bench(const struct monitor_call *call __unused)
 		for (unsigned i = 0; i < BATCH_MAX; i++)
 			list[i] = &probes[i];
 		err = run_rows();
+		if (!err)
+			err = print_stops();
 	}
+	(void)!opt_set(before);
 	kfree(list);
 	kfree(probes);
 	return err;
