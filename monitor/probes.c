@@ -12,6 +12,7 @@
 #include <lib/errno.h>
 #include <lib/string.h>
 #include <lib/text.h>
+#include <probe/opt.h>
 #include <probe/plan.h>
 #include <probe/session.h>
 
@@ -334,7 +335,10 @@ static const char *state_of(const struct kprobe *kp)
 
 	if (flags & KPROBE_FLAG_QUARANTINED)
 		return "stopped";
-	return flags & KPROBE_FLAG_DISABLED ? "disabled" : "break";
+	if (flags & KPROBE_FLAG_DISABLED)
+		return "disabled";
+	/* "own", "pun", "branch", "region": by a jump */
+	return kprobe_jump(kp) ? jump_strategy_name(kprobe_jump(kp)) : "break";
 }
 
 static bool list_line(struct kprobe *kp, void *arg)

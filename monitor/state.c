@@ -18,6 +18,7 @@
 #include <lib/errno.h>
 #include <lib/string.h>
 #include <lib/text.h>
+#include <probe/opt.h>
 #include <probe/patch.h>
 #include <probe/plan.h>
 #include <tests/test.h>
@@ -177,6 +178,41 @@ static int cmd_patch(const struct monitor_call *call)
 	return 0;
 }
 MONITOR_COMMAND("patch", "[break|stop]", "how text is changed", cmd_patch);
+
+static void print_jumps(void)
+{
+	static const char *const modes[] = {
+		[OPT_OFF] = "off", [OPT_ON] = "on", [OPT_EAGER] = "eager"
+	};
+	struct opt_stats stats;
+
+	opt_stats_get(&stats);
+	monitor_print("optimize %s: %u jumps", modes[opt_mode()], stats.jumps);
+	for (unsigned i = JUMP_NONE + 1; i < JUMP_STRATEGIES; i++) {
+		if (stats.by_strategy[i])
+			monitor_print(", %u %s", stats.by_strategy[i],
+				      jump_strategy_name(i));
+	}
+	monitor_print("\n");
+}
+
+static int cmd_optimize(const struct monitor_call *call)
+{
+	const char *what = call->argc > 0 ? call->argv[0] : "";
+	int error = 0;
+
+	if (!strcmp(what, "sync"))
+		error = opt_sync();
+	else if (*what)
+		error = opt_parse(what);
+	if (error == -EINVAL)
+		return monitor_usage(call, "'%s' is none of these", what);
+	print_jumps();
+	return error;
+}
+MONITOR_COMMAND("optimize", "[on|off|eager|sync]",
+		"breakpoints become jumps: in the background, at once, now",
+		cmd_optimize);
 
 static int cmd_plan(const struct monitor_call *call)
 {

@@ -6,7 +6,9 @@
 #include <lib/errno.h>
 #include <lib/printf.h>
 #include <probe/explain.h>
+#include <probe/opt.h>
 #include <probe/session.h>
+#include "detour.h"
 #include "site.h"
 
 struct text {
@@ -50,6 +52,23 @@ static void say_plan(struct text *t, const struct site *s)
 				   : "no emulation of it is offered");
 	if (!s->can_step)
 		say(t, "  no post-handlers: it cannot be stepped\n");
+}
+
+static void say_arming(struct text *t, const struct site *s)
+{
+	const struct detour *d = s->detour;
+	const char *why = s->no_jump;
+
+	if (d) {
+		say(t, "  %s: no trap; a detour at 0x%lx %s\n",
+		    jump_strategy_name(d->jump.strategy), d->code.entry,
+		    d->code.n ? "calls the handlers" : "calls the engine");
+	} else if (s->armed) {
+		if (!why)
+			why = opt_mode() == OPT_OFF ? "optimize is off"
+						    : "not yet";
+		say(t, "  not jump: %s\n", why);
+	}
 }
 
 static const char *state_of(const struct kprobe *p)
@@ -116,8 +135,12 @@ int probe_explain(unsigned long addr, char *buf, size_t size)
 	if (s) {
 		say_plan(&t, s);
 		site_each_probe(s, count_one, &n);
-		say(&t, "armed: %s; %u probe%s\n", s->armed ? "break" : "no", n,
-		    n == 1 ? "" : "s");
+		say(&t, "armed: %s; %u probe%s\n",
+		    s->detour  ? "jump"
+		    : s->armed ? "break"
+			       : "no",
+		    n, n == 1 ? "" : "s");
+		say_arming(&t, s);
 		site_each_probe(s, say_probe, &t);
 	} else {
 		err = explain_free(&t, addr);

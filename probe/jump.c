@@ -7,6 +7,7 @@
 #include <arch/emit.h>
 #include <lib/errno.h>
 #include <lib/string.h>
+#include <probe/opt.h>
 
 const char *jump_strategy_name(enum jump_strategy s)
 {

@@ -57,7 +57,4 @@ int __must_check jump_plan(struct jump *j, const struct insn *insn,
  */
 void jump_drop(struct jump *j);
 
-/* "own", "pun", ..., "none". */
-const char *jump_strategy_name(enum jump_strategy s);
-
 #endif

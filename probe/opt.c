@@ -193,6 +193,8 @@ static void finish(struct site_change *c)
 	for (s = c->sites; s; s = next) {
 		next = s->next_changed;
 		s->changed = false;
+		if (!s->detour)
+			opt_again(s); /* it went down */
 	}
 	if (c->detours)
 		probe_leave_code(c);
@@ -363,4 +365,11 @@ void opt_stats_get(struct opt_stats *to)
 	*to = stats;
 	site_for_each(count, to);
 	mutex_unlock(&probe_mutex);
+}
+
+enum jump_strategy kprobe_jump(const struct kprobe *p)
+{
+	const struct site *s = site_find(p->addr);
+
+	return s && s->detour ? s->detour->jump.strategy : JUMP_NONE;
 }

@@ -46,6 +46,13 @@ struct opt_stats {
 };
 void opt_stats_get(struct opt_stats *stats);
 
+/*
+ * The jump that stands at a registered probe, or JUMP_NONE. Under the probe mutex:
+ * kprobe_for_each().
+ */
+enum jump_strategy kprobe_jump(const struct kprobe *p);
+const char *jump_strategy_name(enum jump_strategy s);
+
 /* The engine's, under probe_mutex: */
 /* @s may have become possible. */
 void opt_again(struct site *s);

@@ -16,6 +16,7 @@
 #include <lib/hash.h>
 #include <lib/string.h>
 #include <probe/kprobe.h>
+#include <probe/opt.h>
 #include <probe/patch.h>
 #include <tests/random.h>
 #include <tests/test.h>
@@ -187,10 +188,11 @@ static u64 text_hash(void)
 			    (size_t)(__text_end - __text_start));
 }
 
-static void run_storm(enum patch_mode mode)
+static void run_storm(enum patch_mode mode, enum opt_mode opt)
 {
 	struct thread *storms[MAX_CPUS], *callers[MAX_CPUS];
 	enum patch_mode before_mode = patch_mode();
+	enum opt_mode before_opt = opt_mode();
 	u64 before = text_hash();
 	long right = storm_outer(3);
 
@@ -201,6 +203,7 @@ static void run_storm(enum patch_mode mode)
 	collect(storm_outer);
 	EXPECT_GE(nr_places, 20);
 	patch_mode_set(mode);
+	EXPECT_EQ(opt_set(opt), 0);
 	for (unsigned i = 0; i < cpu_count; i++) {
 		callers[i] = thread_create_on("caller", BIT(i), caller, NULL);
 		storms[i] = thread_create("storm", storm,
@@ -213,6 +216,7 @@ static void run_storm(enum patch_mode mode)
 	for (unsigned i = 0; i < cpu_count; i++)
 		thread_join(callers[i]);
 	patch_mode_set(before_mode);
+	EXPECT_EQ(opt_set(before_opt), 0);
 	EXPECT_EQ(wrong_calls, 0);
 	EXPECT_EQ(wrong_states, 0);
 	EXPECT_EQ(storm_outer(3), right);
@@ -221,10 +225,20 @@ static void run_storm(enum patch_mode mode)
 
 TEST(storm, random_changes_on_all_cpus_agree_with_the_model_by_break)
 {
-	run_storm(PATCH_BREAK);
+	run_storm(PATCH_BREAK, OPT_OFF);
 }
 
 TEST(storm, random_changes_on_all_cpus_agree_with_the_model_by_stop)
 {
-	run_storm(PATCH_STOP);
+	run_storm(PATCH_STOP, OPT_OFF);
+}
+
+TEST(storm, with_jumps_random_changes_agree_with_the_model_by_break)
+{
+	run_storm(PATCH_BREAK, OPT_EAGER);
+}
+
+TEST(storm, with_jumps_random_changes_agree_with_the_model_by_stop)
+{
+	run_storm(PATCH_STOP, OPT_EAGER);
 }
