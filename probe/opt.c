@@ -154,25 +154,42 @@ static void read_text(const struct site *s, u8 *text)
 	}
 }
 
+/*
+ * Regions have to be asked for: nobody may be inside when they are written, which
+ * arm.c does not see to yet, so that they are refused then.
+ */
+static int plan(struct jump *j, const struct site *s, unsigned long entry,
+		const char **why)
+{
+	u8 text[ARCH_JUMP_TEXT];
+	int err = -ENOSPC;
+
+	read_text(s, text);
+	if (wished)
+		err = jump_plan(j, &s->insn, entry, text, wished, why);
+	else
+		err = jump_plan(j, &s->insn, entry, text, ARCH_JUMP_DIRECT,
+				why);
+	if (err && !wished && ARCH_JUMP_PUNS)
+		err = jump_plan(j, &s->insn, entry, text, JUMP_PUN, why);
+	if (!err && j->displaced != j->own) {
+		*why = "it would take several instructions";
+		err = -EOPNOTSUPP;
+	}
+	return err;
+}
+
 static const char *build(struct site *s)
 {
 	struct detour *d = kzalloc(sizeof(*d));
 	const char *why = "no room for a detour within reach";
-	u8 text[ARCH_JUMP_TEXT];
 
 	if (!d)
 		return "out of memory";
 	describe(d, s);
-	if (emit(d) == 0) {
-		read_text(s, text);
-		if (jump_plan(&d->jump, &s->insn, d->code.entry, text, wished,
-			      &why) == 0) {
-			if (d->jump.displaced == d->jump.own) {
-				s->coming_detour = d;
-				return NULL;
-			}
-			why = "it would take several instructions";
-		}
+	if (emit(d) == 0 && plan(&d->jump, s, d->code.entry, &why) == 0) {
+		s->coming_detour = d;
+		return NULL;
 	}
 	detour_free(d);
 	return why;
