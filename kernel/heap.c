@@ -111,10 +111,17 @@ static void fill(u8 *from, const u8 *end, u8 with)
 
 static bool is_filled(const u8 *from, const u8 *end, u8 with)
 {
-	for (; RED_ZONE && from < end; from++)
-		if (*from != with)
-			return false;
-	return true;
+	u64 pattern = 0x0101010101010101ULL * with, word, diff = 0;
+
+	if (!RED_ZONE)
+		return true;
+	for (; (size_t)(end - from) >= sizeof(word); from += sizeof(word)) {
+		__builtin_memcpy(&word, from, sizeof(word));
+		diff |= word ^ pattern;
+	}
+	for (; from < end; from++)
+		diff |= *from ^ with;
+	return diff == 0;
 }
 
 static struct size_class *class_of(const struct block *b)
@@ -176,12 +183,12 @@ static struct block *slab_create(struct size_class *c)
 	b->class_index = c - classes;
 	b->used = 0;
 	b->free = 0;
-	fill((u8 *)b + c->first - RED_ZONE, (u8 *)b + c->first, RED);
+	fill(slab_object(b, 0), slab_object(b, c->count), FREED);
+	fill(slab_object(b, 0) - RED_ZONE, slab_object(b, 0), RED);
 	for (size_t i = 0; i < c->count; i++) {
-		u8 *end = slab_object(b, i) + c->stride;
+		u8 *end = slab_object(b, i + 1);
 
 		b->slot[i] = SLOT_FREE | (i + 1);
-		fill(slab_object(b, i), end - RED_ZONE, FREED);
 		fill(end - RED_ZONE, end, RED);
 	}
 	list_add(&b->link, &c->slabs);

@@ -55,10 +55,14 @@ void *memmove(void *dst, const void *src, size_t n)
 void *memset(void *dst, int c, size_t n)
 {
 	u64 fill = 0x0101010101010101ULL * (u8)c;
-	u8 *d = dst;
+	word *w = dst;
+	u8 *d;
 
-	for (; n >= WORD; n -= WORD, d += WORD)
-		*(word *)d = fill;
+	for (; n >= 4 * WORD; n -= 4 * WORD, w += 4)
+		w[0] = w[1] = w[2] = w[3] = fill;
+	for (; n >= WORD; n -= WORD)
+		*w++ = fill;
+	d = (u8 *)w;
 	while (n--)
 		*d++ = (u8)c;
 	return dst;
