@@ -254,11 +254,12 @@ static void round_break(struct round *r, struct site_change *c)
 void probe_arm(struct site_change *c)
 {
 	static struct text_patch few[8];
-	struct text_patch *many;
+	struct text_patch *many = NULL;
 	struct round r = { few, ARRAY_SIZE(few), 0 };
 
 	close_over(c);
-	many = kcalloc(c->n, sizeof(*many));
+	if (c->n > ARRAY_SIZE(few))
+		many = kcalloc(c->n, sizeof(*many));
 	if (many)
 		r = (struct round){ many, c->n, 0 };
 	c->sites = sorted(c->sites, c->n);
