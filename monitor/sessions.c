@@ -8,6 +8,7 @@
 #include <kernel/symtab.h>
 #include <kernel/timer.h>
 #include <lib/errno.h>
+#include <lib/printf.h>
 #include <lib/string.h>
 #include <lib/text.h>
 #include <probe/explain.h>
@@ -16,19 +17,42 @@
 
 /* Opening and closing ------------------------------------------------------ */
 
+static bool parse_limit(const char *text, u64 most, u64 *value)
+{
+	return parse_u64(text, 0, value, NULL) == 0 && *value >= 1 &&
+	       *value <= most;
+}
+
+/* "time=MS", or a number of probes. */
+static int limit_option(struct session_limits *limits,
+			const struct monitor_call *call, const char *word)
+{
+	const char *key = "time=";
+	u64 value;
+
+	if (!strncmp(word, key, strlen(key))) {
+		if (!parse_limit(word + strlen(key), 1000000, &value))
+			return monitor_usage(call, "'%s': no time in ms", word);
+		limits->time_ns = value * NSEC_PER_MSEC;
+		return 0;
+	}
+	if (!parse_limit(word, 1000000, &value))
+		return monitor_usage(call, "'%s' is no number of probes", word);
+	limits->probes = (unsigned)value;
+	return 0;
+}
+
 static int cmd_session_new(const struct monitor_call *call)
 {
 	const char *name = call->argv[0];
 	struct session_limits limits = { 0 };
 	struct probe_session *s;
-	u64 most = 0;
-	int error;
+	int error = 0;
 
-	if (call->argc > 1 && (parse_u64(call->argv[1], 0, &most, NULL) ||
-			       most < 1 || most > 1000000))
-		return monitor_usage(call, "'%s' is no number of probes",
-				     call->argv[1]);
-	limits.probes = (unsigned)most;
+	for (unsigned i = 1; i < call->argc && !error; i++)
+		error = limit_option(&limits, call, call->argv[i]);
+	if (error)
+		return error;
 	error = session_open(name, &limits, &s);
 	switch (error) {
 	case 0:
@@ -41,7 +65,7 @@ static int cmd_session_new(const struct monitor_call *call)
 		return monitor_fail(error, "no memory for a session");
 	}
 }
-MONITOR_COMMAND("session new", "NAME [MAX-PROBES]",
+MONITOR_COMMAND("session new", "NAME [MAX-PROBES] [time=MS]",
 		"a new owner of probes, apart from all others",
 		cmd_session_new);
 
@@ -79,9 +103,15 @@ MONITOR_COMMAND("session release", "NAME", "end its quarantine",
 
 static void session_line(const struct session_stats *s, void *arg __unused)
 {
-	monitor_print("%-12s %8u %10llu %8llu %8llu  %s\n", s->name, s->probes,
-		      s->hits, s->missed, s->faults,
-		      s->quarantined ? "quarantine" : "open");
+	char time[24] = "-";
+
+	if (s->timed)
+		snprintf(time, sizeof(time), "%llu us",
+			 s->time_ns / NSEC_PER_USEC);
+	monitor_print("%-12s %6u %8llu %8llu %6llu %10s  %s%s%s\n", s->name,
+		      s->probes, s->hits, s->missed, s->faults, time,
+		      s->quarantined ? "quarantine" : "open",
+		      s->why ? ": " : "", s->why ?: "");
 }
 
 static bool verdict_line(struct kprobe *kp, void *arg __unused)
@@ -100,8 +130,8 @@ static bool verdict_line(struct kprobe *kp, void *arg __unused)
 
 static int cmd_session_list(const struct monitor_call *call __unused)
 {
-	monitor_print("%-12s %8s %10s %8s %8s  %s\n", "SESSION", "PROBES",
-		      "HITS", "MISSED", "FAULTS", "STATE");
+	monitor_print("%-12s %6s %8s %8s %6s %10s  %s\n", "SESSION", "PROBES",
+		      "HITS", "MISSED", "FAULTS", "TIME", "STATE");
 	session_for_each(session_line, NULL);
 	kprobe_for_each(verdict_line, NULL);
 	return 0;

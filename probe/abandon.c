@@ -141,6 +141,7 @@ static __noprobe void abandon(struct pt_regs *regs, enum kprobe_verdict why,
 	p->verdict_pc = pc;
 	WRITE_ONCE(p->verdict, why);
 	kprobe_stop(p, KPROBE_FLAG_DISABLED);
+	session_clock_stop(p);
 	session_blame(p);
 	for (; cpu->hit_levels > 1; cpu->hit_levels--)
 		cpu->hits[cpu->hit_levels - 1].stepping = false;

@@ -39,10 +39,34 @@ __noprobe void kprobe_stop(struct kprobe *p, unsigned flag)
 	WRITE_ONCE(p->call_post, call_no_post);
 }
 
+/* For sessions that may use so much time: nobody else pays for it. */
+static __noprobe int call_timed(struct kprobe *p, struct pt_regs *regs)
+{
+	session_clock_start();
+	p->pre_handler(p, regs);
+	session_clock_stop(p);
+	return 0;
+}
+
+static __noprobe void call_post_timed(struct kprobe *p, struct pt_regs *regs,
+				      unsigned long flags)
+{
+	session_clock_start();
+	p->post_handler(p, regs, flags);
+	session_clock_stop(p);
+}
+
 void kprobe_start(struct kprobe *p)
 {
-	WRITE_ONCE(p->call, p->pre_handler ?: call_nothing);
-	WRITE_ONCE(p->call_post, p->post_handler ?: call_no_post);
+	kprobe_pre_handler_t pre = p->pre_handler;
+	kprobe_post_handler_t post = p->post_handler;
+
+	if (session_is_timed(p)) {
+		pre = pre ? call_timed : NULL;
+		post = post ? call_post_timed : NULL;
+	}
+	WRITE_ONCE(p->call, pre ?: call_nothing);
+	WRITE_ONCE(p->call_post, post ?: call_no_post);
 	if (kprobe_is_return(p))
 		ret_start(p);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

@@ -93,9 +93,25 @@ int ret_attach(struct kprobe *p, unsigned long addr)
 	return 0;
 }
 
+/* For sessions whose time is limited, as call_timed() in call.c. */
+static __noprobe int ret_call_timed(struct kretprobe_instance *ri,
+				    struct pt_regs *regs)
+{
+	struct kprobe *p = ri->owner->kp;
+
+	session_clock_start();
+	kretprobe_of(p)->handler(ri, regs);
+	session_clock_stop(p);
+	return 0;
+}
+
 void ret_start(struct kprobe *p)
 {
-	WRITE_ONCE(kretprobe_of(p)->owner->call, kretprobe_of(p)->handler);
+	kretprobe_handler_t call = kretprobe_of(p)->handler;
+
+	if (session_is_timed(p))
+		call = ret_call_timed;
+	WRITE_ONCE(kretprobe_of(p)->owner->call, call);
 }
 
 /* Going ------------------------------------------------------------------------- */

@@ -44,6 +44,7 @@ struct hit {
 	bool stepping;		/* false while the level is free */
 	bool faulting;		/* a fault handler is being asked */
 	bool irqs; /* of the probed code, while a detour has them off */
+	u64 since; /* of the handler, if its time is measured; or 0 */
 	const struct detour *detour; /* if it is one's */
 	/* retsite.c: of the hit in which return handlers are called */
 	struct kprobe *const *outer_turn;

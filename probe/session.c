@@ -4,27 +4,31 @@
  *
  *	session_admit()		may it have one more?	registration
  *	session_join()		the probe is on its list
+ *	session_clock_*()	a handler begins, ends	the hit path
  *	session_blame()		a handler was abandoned	the hit path
  *	session_leave()		off the list		unregistering
  *	session_settle()	its counts are kept	... after quiescence
  *
- * All but session_blame() runs under probe_mutex. That one runs in the trap, or
- * NMI, that abandons a handler, and stops the whole session there if this was
- * one too many. At once and not in some thread later, since each handler that
- * loops costs its CPU the time budget, and the thread may be the one that waits.
+ * All but those of the hit path runs under probe_mutex. They stop the whole
+ * session where it has used too much time, or in the trap, or NMI, that abandons
+ * one handler too many. At once and not in some thread later, since each handler
+ * that loops costs its CPU the time budget, and the thread may be the one that
+ * waits.
  *
- * It can do so without a lock because it only walks forward: a probe is linked in
+ * They can do so without a lock because they only walk forward: a probe is linked in
  * by one store, and one that leaves keeps its own link until quiesce_cpus() has
  * returned, so that whoever stands on it finds its way to the end.
  */
 #include <arch/cpu.h>
 #include <kernel/heap.h>
+#include <kernel/timer.h>
 #include <lib/errno.h>
 #include <lib/list.h>
 #include <lib/string.h>
 #include <lib/text.h>
 #include <probe/hit.h>
 #include <probe/session.h>
+#include "level.h"
 #include "site.h"
 
 struct probe_session {
@@ -36,7 +40,10 @@ struct probe_session {
 	u64 left_hits, left_missed; /* of probes that are gone */
 	u64 faults;		    /* atomic */
 	u64 forgiven;		    /* of them, by session_release() */
-	bool quarantined;	    /* set in session_blame() */
+	u64 time_ns;		    /* atomic; of handlers, if limited */
+	u64 forgiven_ns;
+	bool quarantined; /* set in stop_all() */
+	const char *why;
 };
 
 /* Its probes are trusted with everything but the CPU: no quarantine. */
@@ -169,12 +176,13 @@ void session_join(struct kprobe *p)
 		kprobe_stop(p, KPROBE_FLAG_QUARANTINED);
 }
 
-/* A handler was abandoned ---------------------------------------------------- */
+/* Handlers that cost time, handlers that are abandoned ------------------------- */
 
-static __noprobe void stop_all(struct probe_session *s)
+static __noprobe void stop_all(struct probe_session *s, const char *why)
 {
 	struct list_head *link;
 
+	WRITE_ONCE(s->why, why);
 	WRITE_ONCE(s->quarantined, true);
 	/* Pairs with those in session_join() and session_release(). */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -186,13 +194,40 @@ static __noprobe void stop_all(struct probe_session *s)
 	}
 }
 
+bool session_is_timed(const struct kprobe *p)
+{
+	return owner(p)->limits.time_ns > 0;
+}
+
+/* Level 0 is the one that calls handlers. */
+__noprobe void session_clock_start(void)
+{
+	this_cpu()->hits->since = clock_ns();
+}
+
+__noprobe void session_clock_stop(const struct kprobe *p)
+{
+	struct hit *h = this_cpu()->hits;
+	struct probe_session *s = owner(p);
+	u64 used;
+
+	if (h->since == 0)
+		return;
+	used = __atomic_add_fetch(&s->time_ns, clock_ns() - h->since,
+				  __ATOMIC_RELAXED);
+	h->since = 0;
+	if (used - READ_ONCE(s->forgiven_ns) >= s->limits.time_ns &&
+	    !READ_ONCE(s->quarantined))
+		stop_all(s, "its handlers took more time than it has");
+}
+
 __noprobe void session_blame(const struct kprobe *p)
 {
 	struct probe_session *s = owner(p);
 	u64 n = __atomic_add_fetch(&s->faults, 1, __ATOMIC_RELAXED);
 
 	if (n - READ_ONCE(s->forgiven) >= s->limits.verdicts)
-		stop_all(s);
+		stop_all(s, "too many of its handlers were abandoned");
 }
 
 int session_release(struct probe_session *s)
@@ -206,6 +241,7 @@ int session_release(struct probe_session *s)
 	mutex_lock(&probe_mutex);
 	if (is_open(s)) {
 		WRITE_ONCE(s->forgiven, READ_ONCE(s->faults));
+		WRITE_ONCE(s->forgiven_ns, READ_ONCE(s->time_ns));
 		WRITE_ONCE(s->quarantined, false);
 		list_for_each_entry(p, &s->probes, owned) {
 			kprobe_flags_clear(p, KPROBE_FLAG_QUARANTINED);
@@ -218,7 +254,7 @@ int session_release(struct probe_session *s)
 		/* Stopped again meanwhile? Part of that was just undone. */
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		if (err || READ_ONCE(s->quarantined))
-			stop_all(s);
+			stop_all(s, s->why);
 		probe_finish(&c);
 	} else {
 		err = -EINVAL;
@@ -295,8 +331,12 @@ static void stats_fill(const struct probe_session *s,
 		.hits = s->left_hits,
 		.missed = s->left_missed,
 		.faults = READ_ONCE(s->faults),
+		.timed = s->limits.time_ns > 0,
+		.time_ns = READ_ONCE(s->time_ns),
 		.quarantined = READ_ONCE(s->quarantined),
 	};
+	if (stats->quarantined)
+		stats->why = s->why;
 	list_for_each_entry(p, &s->probes, owned) {
 		stats->hits += READ_ONCE(p->nhit);
 		stats->missed += READ_ONCE(p->nmissed);

@@ -101,6 +101,11 @@ void kprobe_start(struct kprobe *p);
 /* May it be registered? 0, or an error with *why a reason. */
 int __must_check session_admit(const struct kprobe *p, const char **why);
 void session_join(struct kprobe *p);
+/* Are its handlers to be called between the next two? */
+bool session_is_timed(const struct kprobe *p);
+/* From the hit path: a handler of @p begins, ends. No-probe. */
+void session_clock_start(void);
+void session_clock_stop(const struct kprobe *p);
 /* From the hit path: the handler of @p was abandoned. No-probe. */
 void session_blame(const struct kprobe *p);
 void session_leave(struct kprobe *p);

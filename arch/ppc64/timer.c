@@ -26,7 +26,7 @@ static u64 tb_start;
 
 static DEFINE_PER_CPU(u64, deadlines);
 
-static u64 scale(u64 v, u64 factor)
+static __always_inline u64 scale(u64 v, u64 factor)
 {
 	return (u64)(((unsigned __int128)v * factor) >> 32);
 }
@@ -45,7 +45,7 @@ int arch_timer_init(const struct bootinfo *bi)
 	return 0;
 }
 
-u64 arch_clock_ns(void)
+__noprobe u64 arch_clock_ns(void)
 {
 	return ns_per_tick ? scale(arch_cycles() - tb_start, ns_per_tick) : 0;
 }

@@ -6,8 +6,10 @@
  * notice.
  *
  * A probe joins by p->session before it is registered; NULL is the kernel's own
- * session, which has no limits. The time that one call of a handler may take is
- * the same for all sessions: <probe/watch.h>.
+ * session, which has no limits. How long one call of a handler may take is the
+ * same for all sessions: <probe/watch.h>. How much time all calls together may
+ * take can be limited here; it is measured only then, because that reads a clock
+ * twice per call.
  *
  * Calls are for threads, and may wait; -EDEADLK from a handler or with
  * interrupts off.
@@ -26,6 +28,7 @@ struct session_limits {
 	unsigned probes;   /* registered at one time; 0: any number */
 	size_t memory;	   /* bytes, see session_stats; 0: any number */
 	unsigned verdicts; /* lead to quarantine; 0: SESSION_VERDICTS */
+	u64 time_ns;	   /* in handlers leads to quarantine; 0: any */
 };
 
 struct session_stats {
@@ -38,8 +41,11 @@ struct session_stats {
 	size_t memory;
 	/* Of its probes, those that have left included: */
 	u64 hits, missed;
-	u64 faults; /* handlers abandoned, whatever the verdict */
+	u64 faults;  /* handlers abandoned, whatever the verdict */
+	bool timed;  /* limited, so measured: */
+	u64 time_ns; /* in handlers, on all CPUs together */
 	bool quarantined;
+	const char *why; /* ... for what reason, or NULL */
 };
 
 /*
@@ -56,8 +62,8 @@ int __must_check session_open(const char *name,
 int session_close(struct probe_session *s);
 /*
  * Ends a quarantine: its probes are called again, except those with a verdict,
- * and it has as many verdicts left as at the beginning. -EINVAL if not open,
- * -ENOMEM.
+ * and it has as many verdicts and as much time left as at the beginning. -EINVAL
+ * if not open, -ENOMEM.
  */
 int session_release(struct probe_session *s);
 

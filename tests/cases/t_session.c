@@ -14,6 +14,7 @@
 #include <lib/string.h>
 #include <probe/explain.h>
 #include <probe/kprobe.h>
+#include <probe/kretprobe.h>
 #include <probe/session.h>
 #include <probe/site.h>
 #include <probe/watch.h>
@@ -73,17 +74,13 @@ static struct probe_session *open(const char *name, unsigned probes,
 	return s;
 }
 
-static struct session_stats stats_of(struct probe_session *s)
+/* Until it is called again. */
+static const struct session_stats *stats_of(struct probe_session *s)
 {
-	struct session_stats stats = { NULL };
+	static struct session_stats stats;
 
 	EXPECT_EQ(session_stats_get(s, &stats), 0);
-	return stats;
-}
-
-static __noinline bool quarantined(struct probe_session *s)
-{
-	return stats_of(s).quarantined;
+	return &stats;
 }
 
 #define probe_of(s, handler)                               \
@@ -265,7 +262,7 @@ TEST(session, more_probes_than_the_quota_are_refused)
 	EXPECT_EQ(register_kprobe(&p[2]), -EDQUOT);
 	EXPECT_STREQ(kprobe_reason(), "its session may not have more probes");
 	EXPECT_EQ(register_kprobe(&other), 0);
-	EXPECT_EQ(stats_of(s).probes, 2);
+	EXPECT_EQ(stats_of(s)->probes, 2);
 	EXPECT_EQ(unregister_kprobe(&p[0]), 0);
 	EXPECT_EQ(register_kprobe(&p[2]), 0);
 	EXPECT_EQ(session_close(s), 0);
@@ -282,8 +279,8 @@ TEST(session, a_batch_that_exceeds_the_quota_changes_nothing)
 	p[2].symbol_name = "session_other";
 	EXPECT_EQ(register_kprobes(all, 3), -EDQUOT);
 	EXPECT_EQ(site_count(), 0);
-	EXPECT_EQ(stats_of(s).probes, 0);
-	EXPECT_EQ(stats_of(s).memory, 0);
+	EXPECT_EQ(stats_of(s)->probes, 0);
+	EXPECT_EQ(stats_of(s)->memory, 0);
 	EXPECT_EQ(session_target(1, 2), 12);
 	EXPECT_EQ(p[0].nhit, 0);
 	EXPECT_EQ(register_kprobes(all, 2), 0);
@@ -297,7 +294,7 @@ TEST(session, more_memory_than_the_quota_is_refused)
 	size_t one;
 
 	ASSERT_EQ(register_kprobe(&p[0]), 0);
-	one = stats_of(s).memory;
+	one = stats_of(s)->memory;
 	EXPECT_GT(one, sizeof(struct site));
 	EXPECT_EQ(session_close(s), 0);
 
@@ -307,7 +304,7 @@ TEST(session, more_memory_than_the_quota_is_refused)
 		EXPECT_EQ(register_kprobe(&p[i]), i < 2 ? 0 : -EDQUOT);
 	}
 	EXPECT_STREQ(kprobe_reason(), "its session may not use more memory");
-	EXPECT_EQ(stats_of(t).memory, 2 * one);
+	EXPECT_EQ(stats_of(t)->memory, 2 * one);
 	EXPECT_EQ(session_close(t), 0);
 }
 
@@ -322,7 +319,7 @@ TEST(session, a_refused_probe_costs_nothing)
 	EXPECT_EQ(register_kprobe(&bad), -EACCES);
 	EXPECT_EQ(register_kprobe(&p), 0);
 	EXPECT_EQ(register_kprobe(&p), -EBUSY);
-	EXPECT_EQ(stats_of(s).probes, 1);
+	EXPECT_EQ(stats_of(s)->probes, 1);
 	EXPECT_EQ(session_close(s), 0);
 }
 
@@ -337,14 +334,14 @@ TEST(session, hits_of_present_and_past_probes_are_counted)
 	ASSERT_EQ(register_kprobe(&p), 0);
 	ASSERT_EQ(register_kprobe(&q), 0);
 	session_target(1, 1);
-	EXPECT_EQ(stats_of(s).hits, 2);
+	EXPECT_EQ(stats_of(s)->hits, 2);
 	EXPECT_EQ(unregister_kprobes(twice, 2), -EINVAL);
-	EXPECT_EQ(stats_of(s).hits, 2);
+	EXPECT_EQ(stats_of(s)->hits, 2);
 	session_target(1, 1);
-	EXPECT_EQ(stats_of(s).hits, 3);
+	EXPECT_EQ(stats_of(s)->hits, 3);
 	ASSERT_EQ(register_kprobe(&q), 0);
 	session_target(1, 1);
-	EXPECT_EQ(stats_of(s).hits, 5);
+	EXPECT_EQ(stats_of(s)->hits, 5);
 	EXPECT_EQ(session_close(s), 0);
 }
 
@@ -358,10 +355,10 @@ TEST(session, missed_hits_are_counted_for_who_missed_them)
 	ASSERT_EQ(register_kprobe(&q), 0);
 	for (unsigned i = 0; i < 4; i++)
 		session_target(1, 1);
-	EXPECT_EQ(stats_of(s).hits, 4);
-	EXPECT_EQ(stats_of(s).missed, 0);
-	EXPECT_EQ(stats_of(t).hits, 0);
-	EXPECT_EQ(stats_of(t).missed, 4);
+	EXPECT_EQ(stats_of(s)->hits, 4);
+	EXPECT_EQ(stats_of(s)->missed, 0);
+	EXPECT_EQ(stats_of(t)->hits, 0);
+	EXPECT_EQ(stats_of(t)->missed, 4);
 	EXPECT_EQ(session_close(s), 0);
 	EXPECT_EQ(session_close(t), 0);
 }
@@ -386,7 +383,7 @@ TEST(session, accounts_are_exact_under_load)
 		hits += comes[0].nhit + comes[1].nhit;
 	}
 	calls = load_end(&load);
-	stats = stats_of(s);
+	stats = *stats_of(s);
 	EXPECT_EQ(stays.nhit, calls);
 	EXPECT_EQ(stats.hits, calls + hits);
 	EXPECT_EQ(stats.missed, 0);
@@ -428,20 +425,20 @@ TEST(session, the_third_verdict_stops_all_probes_of_the_session_at_once)
 	ASSERT_EQ(register_kprobe(&q), 0);
 	ASSERT_EQ(register_kprobe(&kernels), 0);
 	misbehave(s, 2);
-	EXPECT_FALSE(quarantined(s));
+	EXPECT_FALSE(stats_of(s)->quarantined);
 	session_target(1, 1);
 	EXPECT_EQ(p.nhit, 1);
 	misbehave(s, 1);
-	EXPECT_TRUE(quarantined(s));
-	EXPECT_FALSE(quarantined(t));
+	EXPECT_TRUE(stats_of(s)->quarantined);
+	EXPECT_FALSE(stats_of(t)->quarantined);
 	session_target(1, 1);
 	EXPECT_EQ(p.nhit, 1);
 	EXPECT_EQ(q.nhit, 2);
 	EXPECT_EQ(kernels.nhit, 2);
 	EXPECT_EQ(p.verdict, KPROBE_WELL);
 	expect_shut(s);
-	EXPECT_EQ(stats_of(s).faults, 3);
-	EXPECT_EQ(stats_of(t).faults, 0);
+	EXPECT_EQ(stats_of(s)->faults, 3);
+	EXPECT_EQ(stats_of(t)->faults, 0);
 	EXPECT_EQ(session_close(s), 0);
 	EXPECT_EQ(session_close(t), 0);
 	EXPECT_EQ(unregister_kprobe(&kernels), 0);
@@ -459,10 +456,10 @@ TEST(session, release_brings_back_what_was_well_and_enabled)
 	misbehave(s, 2);
 	session_target(1, 1);
 	EXPECT_EQ(p[2].verdict, KPROBE_FAULTED);
-	EXPECT_TRUE(quarantined(s));
+	EXPECT_TRUE(stats_of(s)->quarantined);
 	EXPECT_EQ(enable_kprobe(&p[0]), -EPERM);
 	EXPECT_EQ(session_release(s), 0);
-	EXPECT_FALSE(quarantined(s));
+	EXPECT_FALSE(stats_of(s)->quarantined);
 	session_target(1, 1);
 	EXPECT_EQ(p[0].nhit, 2);
 	EXPECT_EQ(p[1].nhit, 0);
@@ -471,7 +468,7 @@ TEST(session, release_brings_back_what_was_well_and_enabled)
 	EXPECT_EQ(p[2].verdict, KPROBE_WELL);
 	session_target(1, 1);
 	EXPECT_EQ(p[2].verdict, KPROBE_FAULTED);
-	EXPECT_FALSE(quarantined(s)); /* one of three again */
+	EXPECT_FALSE(stats_of(s)->quarantined); /* one of three again */
 	EXPECT_EQ(session_close(s), 0);
 }
 
@@ -485,7 +482,7 @@ TEST(session, the_number_of_verdicts_can_be_chosen)
 	p = probe_of(s, good_pre);
 	ASSERT_EQ(register_kprobe(&p), 0);
 	misbehave(s, 1);
-	EXPECT_TRUE(quarantined(s));
+	EXPECT_TRUE(stats_of(s)->quarantined);
 	session_target(1, 1);
 	EXPECT_EQ(p.nhit, 0);
 	EXPECT_EQ(session_close(s), 0);
@@ -576,14 +573,124 @@ TEST(session, three_sessions_on_one_address_one_faults_one_loops)
 	EXPECT_EQ(p[0].verdict, KPROBE_FAULTED);
 	EXPECT_EQ(p[1].verdict, watched ? KPROBE_OVERDUE : KPROBE_FAULTED);
 	EXPECT_EQ(p[2].verdict, KPROBE_WELL);
-	EXPECT_EQ(stats_of(s[0]).faults, 1);
-	EXPECT_EQ(stats_of(s[1]).faults, 1);
-	EXPECT_EQ(stats_of(s[2]).faults, 0);
-	EXPECT_EQ(stats_of(s[2]).hits, 5);
+	EXPECT_EQ(stats_of(s[0])->faults, 1);
+	EXPECT_EQ(stats_of(s[1])->faults, 1);
+	EXPECT_EQ(stats_of(s[2])->faults, 0);
+	EXPECT_EQ(stats_of(s[2])->hits, 5);
 	for (unsigned i = 0; i < 3; i++)
 		EXPECT_EQ(session_close(s[i]), 0);
 	if (watched)
 		ASSERT_EQ(probe_budget_set(budget), 0);
+}
+
+/* Time -------------------------------------------------------------------------- */
+
+#define SLOW_NS (2 * NSEC_PER_MSEC)
+
+static int slow_pre(struct kprobe *p __unused, struct pt_regs *regs __unused)
+{
+	u64 end = clock_ns() + SLOW_NS;
+
+	while (clock_ns() < end)
+		cpu_relax();
+	return 0;
+}
+
+static void slow_post(struct kprobe *p __unused, struct pt_regs *regs __unused,
+		      unsigned long flags __unused)
+{
+	slow_pre(NULL, NULL);
+}
+
+static struct probe_session *open_timed(u64 ns)
+{
+	struct session_limits limits = { .time_ns = ns };
+	struct probe_session *s = NULL;
+
+	EXPECT_EQ(session_open("timed", &limits, &s), 0);
+	return s;
+}
+
+TEST(session, time_is_measured_only_where_it_is_limited)
+{
+	struct probe_session *s = open("a", 0, 0);
+	struct kprobe p = probe_of(s, slow_pre);
+
+	ASSERT_EQ(register_kprobe(&p), 0);
+	session_target(1, 1);
+	EXPECT_EQ(p.nhit, 1);
+	EXPECT_TRUE(p.call == p.pre_handler);
+	EXPECT_FALSE(stats_of(s)->timed);
+	EXPECT_EQ(stats_of(s)->time_ns, 0);
+	EXPECT_EQ(session_close(s), 0);
+}
+
+TEST(session, handlers_that_take_too_much_time_together_stop_the_session)
+{
+	struct probe_session *s = open_timed(5 * SLOW_NS);
+	struct kprobe p = probe_of(s, slow_pre), q = probe_of(s, good_pre);
+	struct kprobe other = probe_of(NULL, good_pre);
+	struct kprobe *all[] = { &p, &q, &other };
+	unsigned long before;
+
+	p.post_handler = slow_post;
+	ASSERT_EQ(register_kprobes(all, 3), 0);
+	for (unsigned i = 0; i < 10; i++)
+		EXPECT_EQ(session_target(i, 2), i * 10 + 2);
+	/* Five calls fill it, pre and post in turn; fewer if the host is slow. */
+	EXPECT_GE(p.nhit, 1);
+	EXPECT_LE(p.nhit, 3);
+	EXPECT_EQ(other.nhit, 10);
+	EXPECT_EQ(p.verdict, KPROBE_WELL);
+	EXPECT_TRUE(stats_of(s)->quarantined);
+	EXPECT_STREQ(stats_of(s)->why,
+		     "its handlers took more time than it has");
+	EXPECT_GE(stats_of(s)->time_ns, 5 * SLOW_NS);
+	EXPECT_EQ(session_release(s), 0);
+	EXPECT_FALSE(stats_of(s)->quarantined);
+	before = p.nhit;
+	session_target(1, 1);
+	EXPECT_EQ(p.nhit, before + 1);
+	EXPECT_EQ(session_close(s), 0);
+	EXPECT_EQ(unregister_kprobe(&other), 0);
+}
+
+TEST(session, a_handler_that_is_abandoned_has_used_its_time_all_the_same)
+{
+	struct probe_session *s = open_timed(NSEC_PER_SEC);
+	struct kprobe p = probe_of(s, loop_pre);
+	u64 budget = probe_budget();
+
+	if (probe_budget_set(20 * NSEC_PER_MSEC)) {
+		EXPECT_EQ(session_close(s), 0);
+		SKIP("needs a second CPU that notices");
+	}
+	ASSERT_EQ(register_kprobe(&p), 0);
+	session_target(1, 1);
+	EXPECT_EQ(p.verdict, KPROBE_OVERDUE);
+	EXPECT_GE(stats_of(s)->time_ns, 15 * NSEC_PER_MSEC);
+	EXPECT_EQ(session_close(s), 0);
+	ASSERT_EQ(probe_budget_set(budget), 0);
+}
+
+static int slow_return(struct kretprobe_instance *ri __unused,
+		       struct pt_regs *regs)
+{
+	return slow_pre(NULL, regs);
+}
+
+TEST(session, handlers_of_returns_take_time_too)
+{
+	struct probe_session *s = open_timed(100 * SLOW_NS);
+	struct kretprobe rp = { .kp = { .symbol_name = "session_target",
+					.session = s },
+				.handler = slow_return };
+
+	ASSERT_EQ(register_kretprobe(&rp), 0);
+	EXPECT_EQ(session_target(4, 2), 42);
+	EXPECT_GE(stats_of(s)->time_ns, SLOW_NS);
+	EXPECT_EQ(unregister_kretprobe(&rp), 0);
+	EXPECT_EQ(session_close(s), 0);
 }
 
 /* Explaining -------------------------------------------------------------------------- */
