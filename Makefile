@@ -72,7 +72,7 @@ machine_x86_64  := -m64 -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
 	-fcf-protection=none -fno-omit-frame-pointer
 machine_ppc64   := -m64 -mbig-endian -mabi=elfv2 -mcpu=power8 -mtune=power9 \
 	-mno-altivec -mno-vsx -msoft-float -mcmodel=medium -ffixed-r13 \
-	-mtraceback=no
+	-mtraceback=no -fno-jump-tables
 machine_ppc64le := $(subst -mbig-,-mlittle-,$(machine_ppc64))
 
 ldflags_x86_64  := -m elf_x86_64 -z max-page-size=4096

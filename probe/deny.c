@@ -24,14 +24,12 @@ static const struct {
 	  "a probe hit itself runs this code" },
 };
 
-/* What the engine of today cannot step, besides insn->deny. */
+/* What the engine cannot run elsewhere, besides insn->deny. */
 static const struct {
 	u32 flag;
 	const char *why;
 } unsteppable[] = {
 	{ INSN_HALT, "it waits for an interrupt, and a step has them off" },
-	{ INSN_EXCL_LOAD | INSN_EXCL_STORE,
-	  "a trap inside a load-and-reserve sequence makes it fail for ever" },
 };
 
 static int refuse(const char **why, const char *reason, int err)

@@ -22,8 +22,8 @@
  *
  * Refused (-EOPNOTSUPP): blrl, which needs the old LR as well, and bcl 20,31,$+4,
  * which is no call: both are emulated. And what may not be probed, above all the
- * ends of load-and-reserve sequences: whatever traps between them makes them
- * fail for ever, so that there is no moving half of one.
+ * ends of load-and-reserve sequences: whatever traps in one makes it fail for
+ * ever. Its beginning may move, since a jump back is no trap.
  *
  * Pure; any context.
  */

@@ -238,6 +238,23 @@ STEP red_zone, 77
 	blr
 END step_red_zone
 
+/* Load and reserve ------------------------------------------------------------ */
+
+/* A trap behind label 9 would make this fail for ever. */
+	.globl	step_reserve_begin, step_reserve_inside
+STEP reserve, 41
+	std	%r3, -16(%r1)
+	addi	%r4, %r1, -16
+step_reserve_begin:
+9:	ldarx	%r3, 0, %r4
+step_reserve_inside:
+	addi	%r3, %r3, 1
+	stdcx.	%r3, 0, %r4
+	bne	9b
+	ld	%r3, -16(%r1)
+	blr
+END step_reserve
+
 /* Faults --------------------------------------------------------------------- */
 
 /* The fix-up is the original's, and is found for the copy, too. */
@@ -293,9 +310,7 @@ step_refused:
 	rfid
 	hrfid
 	sc
-	ldarx	%r3, 0, %r4
 	stdcx.	%r3, 0, %r4
-	lwarx	%r3, 0, %r4
 	mtsrr0	%r3
 	mtsrr1	%r3
 	trap

@@ -5,6 +5,7 @@
  */
 #include <arch/cpu.h>
 #include <asm/spr.h>
+#include <lib/errno.h>
 #include <probe/kprobe.h>
 #include <tests/test.h>
 
@@ -82,6 +83,26 @@ TEST(step, prefixed_instructions_are_stepped_whole)
 	for (const struct step_case *c = step_cases_end;
 	     c < step_cases_power10_end; c++)
 		check(c, true);
+}
+
+static void nop_post(struct kprobe *p __unused, struct pt_regs *regs __unused,
+		     unsigned long flags __unused)
+{
+}
+
+/* Before it is no reservation that a trap could lose; behind it there is. */
+TEST(step, load_and_reserve_is_probed_at_its_beginning_only)
+{
+	extern const char step_reserve_begin[], step_reserve_inside[];
+	struct kprobe begin = { .addr = (unsigned long)step_reserve_begin,
+				.post_handler = nop_post };
+	struct kprobe inside = { .addr = (unsigned long)step_reserve_inside,
+				 .pre_handler = seen };
+
+	EXPECT_EQ(register_kprobe(&begin), -EOPNOTSUPP);
+	EXPECT_EQ(register_kprobe(&inside), -EOPNOTSUPP);
+	inside.addr += 4; /* the store */
+	EXPECT_EQ(register_kprobe(&inside), -EOPNOTSUPP);
 }
 
 /* Words that stepping cannot do, or that trap by design (ISA 3.1 I 3.3.11). */
