@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Heapsort: build a heap with the largest element on top, then move the top
- * behind the heap and repair, until the heap is empty.
+ * behind the heap and repair, until the heap is empty. What is in order already,
+ * or in the opposite one, as lists often are, takes one pass.
  */
 #include <lib/compiler.h>
 #include <lib/sort.h>
@@ -34,9 +35,29 @@ static void sift_down(u8 *base, size_t root, size_t n, size_t size,
 	}
 }
 
+static void reverse(u8 *base, size_t n, size_t size)
+{
+	for (size_t i = 0; i < n / 2; i++)
+		swap(base + i * size, base + (n - 1 - i) * size, size);
+}
+
 void sort(void *base, size_t n, size_t size,
 	  int (*compare)(const void *a, const void *b))
 {
+	u8 *at = base;
+	size_t up = 1, down = 1; /* how far it goes that way */
+
+	while (up < n && compare(at + (up - 1) * size, at + up * size) <= 0)
+		up++;
+	while (down < n &&
+	       compare(at + (down - 1) * size, at + down * size) >= 0)
+		down++;
+	if (up >= n)
+		return;
+	if (down == n) {
+		reverse(base, n, size);
+		return;
+	}
 	for (size_t i = n / 2; i > 0; i--)
 		sift_down(base, i - 1, n, size, compare);
 	for (size_t i = n; i > 1; i--) {
