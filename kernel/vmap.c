@@ -38,12 +38,14 @@ struct area {
 	unsigned long base;
 	size_t pages;
 	u8 *states;
+	size_t *low; /* no page below it is free */
 };
 
 static u8 vmap_states[VMAP_PAGES], near_states[NEAR_PAGES];
+static size_t vmap_low, near_low;
 static const struct area areas[] = {
-	{ VMAP_BASE, VMAP_PAGES, vmap_states },
-	{ NEAR_BASE, NEAR_PAGES, near_states },
+	{ VMAP_BASE, VMAP_PAGES, vmap_states, &vmap_low },
+	{ NEAR_BASE, NEAR_PAGES, near_states, &near_low },
 };
 #define VMAP_AREA (&areas[0])
 #define NEAR_AREA (&areas[1])
@@ -132,12 +134,14 @@ static size_t area_reserve(const struct area *area, size_t pages)
 	unsigned long flags;
 
 	flags = spin_lock_irqsave(&vmap_lock);
-	for (size_t i = 0; i < area->pages && !first; i++) {
+	for (size_t i = *area->low; i < area->pages && !first; i++) {
 		run = area->states[i] == PAGE_FREE ? run + 1 : 0;
 		if (run == pages + 2)
 			first = i - pages;
 	}
 	if (first) {
+		if (first - 1 == *area->low)
+			*area->low = first + pages + 1;
 		memset(area->states + first, PAGE_NEXT, pages);
 		area->states[first] = PAGE_FIRST;
 		area->states[first - 1] = PAGE_GUARD;
@@ -153,6 +157,7 @@ static void area_release(const struct area *area, size_t first, size_t pages)
 	unsigned long flags = spin_lock_irqsave(&vmap_lock);
 
 	memset(area->states + first - 1, PAGE_FREE, pages + 2);
+	*area->low = min(*area->low, first - 1);
 	spin_unlock_irqrestore(&vmap_lock, flags);
 }
 
