@@ -113,7 +113,8 @@ void session_leave(struct kprobe *p);
 void session_settle(struct kprobe *p);
 
 /* site.c */
-#define SITE_BUCKETS_LOG2 12
+/* Short chains with a probe on every instruction of the kernel, too. */
+#define SITE_BUCKETS_LOG2 14
 extern struct site *site_buckets[1 << SITE_BUCKETS_LOG2];
 
 /* Fibonacci hashing; text is less than 4 GiB. */

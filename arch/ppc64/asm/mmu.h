@@ -13,7 +13,7 @@
  * frames there from everybody, so that vm_init() leaves a hole.
  */
 #define NEAR_BASE	      (DIRECT_BASE + (8UL << 20))
-#define NEAR_SIZE	      (8UL << 20)
+#define NEAR_SIZE	      (22UL << 20)
 #define WINDOW_BASE	      NEAR_BASE
 #define WINDOW_SIZE	      0UL /* there is none */
 
