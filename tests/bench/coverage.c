@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * `coverage`: how many instructions of the kernel's text can be probed. Each is
- * registered and removed, one at a time.
+ * `coverage`: how many instructions of the kernel's text can be probed, and how
+ * many of these probes can be jumps. Each is registered, optimised and removed, one
+ * at a time; tests/cases/t_jump.c plans for all at once.
  *
- *	coverage ARCH text N accepted A (P %)
+ *	coverage ARCH text N accepted A (P %) jump-single J (Q %)
+ *	jump ARCH single own N pun N branch N region N
+ *	stays ARCH single N REASON
  *	refused ARCH N REASON
  *	noprobe ARCH N bytes of M (P %)
  *	fill ARCH N bytes of M
@@ -12,7 +15,10 @@
  * included, but not the two places where nothing may be probed: the head (boot
  * code, vectors) and the no-probe section (what a hit itself runs). `noprobe` is
  * that section's share of the whole text. `fill` is no code: breakpoints, where
- * tests put code of their own.
+ * tests put code of their own. Q is a share of A.
+ *
+ * What is a jump is decided by reading the text: it must decode as one, and lead,
+ * perhaps by a stub, to the detour of its site.
  */
 #include <arch/insn.h>
 #include <arch/text.h>
@@ -22,7 +28,9 @@
 #include <lib/errno.h>
 #include <lib/string.h>
 #include <lib/text.h>
+#include <probe/detour.h>
 #include <probe/kprobe.h>
+#include <probe/opt.h>
 
 #define REASON_MAX  80
 #define REASONS_MAX 16
@@ -34,33 +42,75 @@ struct reason {
 	unsigned n;
 };
 
-struct tally {
-	unsigned total, accepted;
-	unsigned long fill;		    /* bytes */
-	struct reason reasons[REASONS_MAX]; /* used from the first on */
+/* Used from the first on; the last takes the rest. */
+struct reasons {
+	struct reason list[REASONS_MAX];
 };
 
-static struct tally tally; /* commands run in one thread: no lock */
+/* What stands at the sites. */
+struct arming {
+	const char *name;
+	unsigned jumps, wrong;
+	unsigned strategies[JUMP_STRATEGIES];
+	struct reasons stays;
+};
+
+/* Commands run in one thread: no lock. */
+static struct {
+	unsigned total, accepted;
+	unsigned long fill; /* bytes */
+	struct reasons refused;
+	struct arming single;
+} tally;
 
 static int do_nothing(struct kprobe *p __unused, struct pt_regs *regs __unused)
 {
 	return 0;
 }
 
-/* "function+0x10: reason" is kprobe_reason(). The last entry takes the rest. */
-static void count_refusal(const char *why)
+/* "function+0x10: reason" is kprobe_reason(). */
+static void count_reason(struct reasons *reasons, const char *why)
 {
 	const char *colon = strchr(why, ':');
-	struct reason *r = tally.reasons;
+	struct reason *r = reasons->list;
 
 	if (colon)
 		why = colon + 2;
 	while (r->n && strncmp(r->text, why, REASON_MAX - 1) &&
-	       r < &tally.reasons[REASONS_MAX - 1])
+	       r < &reasons->list[REASONS_MAX - 1])
 		r++;
 	if (!r->n)
 		strscpy(r->text, why, sizeof(r->text));
 	r->n++;
+}
+
+/* Where the jump at @pc leads, or 0. */
+static unsigned long target_at(unsigned long pc, size_t size)
+{
+	const u32 jump = INSN_BRANCH_REL | INSN_COND | INSN_CALL;
+	struct insn insn;
+
+	if (arch_insn_decode(&insn, (const void *)pc, size, pc) ||
+	    (insn.flags & jump) != INSN_BRANCH_REL)
+		return 0;
+	return insn.target;
+}
+
+static void count_arming(struct arming *a, unsigned long pc)
+{
+	const struct site *s = site_find(pc);
+	unsigned long to = target_at(pc, ARCH_JUMP_TEXT);
+
+	if (to && window_contains(to))
+		to = target_at(to, STUB_SIZE);
+	if (s->detour && to == s->detour->code.entry) {
+		a->jumps++;
+		a->strategies[s->detour->jump.strategy]++;
+	} else if (memcmp((const void *)pc, arch_break_insn, ARCH_BREAK_SIZE)) {
+		a->wrong++;
+	} else {
+		count_reason(&a->stays, s->no_jump ?: "it was not tried");
+	}
 }
 
 static void try_instruction(unsigned long pc)
@@ -69,11 +119,13 @@ static void try_instruction(unsigned long pc)
 
 	tally.total++;
 	if (register_kprobe(&p)) {
-		count_refusal(kprobe_reason());
-	} else {
-		tally.accepted++;
-		unregister_kprobe(&p);
+		count_reason(&tally.refused, kprobe_reason());
+		return;
 	}
+	opt_sync();
+	count_arming(&tally.single, pc);
+	tally.accepted++;
+	unregister_kprobe(&p);
 }
 
 static bool is_open(unsigned long pc)
@@ -108,29 +160,62 @@ static unsigned long share(unsigned long part, unsigned long whole)
 	return whole ? part * 10000 / whole : 0;
 }
 
+static void print_share(const char *what, unsigned long part,
+			unsigned long whole)
+{
+	unsigned long p = share(part, whole);
+
+	monitor_print(" %s %lu (%lu.%02lu %%)", what, part, p / 100, p % 100);
+}
+
+static void print_reasons(const char *what, const char *where,
+			  const struct reasons *reasons)
+{
+	for (const struct reason *r = reasons->list;
+	     r < reasons->list + REASONS_MAX && r->n; r++)
+		monitor_print("%s %s%s %u %s\n", what, SONDE_MACHINE, where,
+			      r->n, r->text);
+}
+
+static void print_arming(const struct arming *a)
+{
+	monitor_print("jump %s%s", SONDE_MACHINE, a->name);
+	for (unsigned s = JUMP_NONE + 1; s < JUMP_STRATEGIES; s++)
+		monitor_print(" %s %u", jump_strategy_name(s),
+			      a->strategies[s]);
+	if (a->wrong)
+		monitor_print(" WRONG %u", a->wrong);
+	monitor_print("\n");
+	print_reasons("stays", a->name, &a->stays);
+}
+
+static void print_tally(void)
+{
+	unsigned long text = (unsigned long)(__text_end - __text_start);
+
+	monitor_print("coverage %s text %u", SONDE_MACHINE, tally.total);
+	print_share("accepted", tally.accepted, tally.total);
+	print_share("jump-single", tally.single.jumps, tally.accepted);
+	monitor_print("\n");
+	print_arming(&tally.single);
+	print_reasons("refused", "", &tally.refused);
+	monitor_print("noprobe %s", SONDE_MACHINE);
+	print_share("bytes",
+		    (unsigned long)(__noprobe_text_end - __noprobe_text_start),
+		    text);
+	monitor_print(" of %lu\nfill %s %lu bytes of %lu\n", text,
+		      SONDE_MACHINE, tally.fill, text);
+}
+
 static int cmd_coverage(const struct monitor_call *call __unused)
 {
 	struct symbol sym = { .addr = 0 };
-	unsigned long noprobe =
-		(unsigned long)(__noprobe_text_end - __noprobe_text_start);
-	unsigned long text = (unsigned long)(__text_end - __text_start), p;
 
 	memset(&tally, 0, sizeof(tally));
+	tally.single.name = " single";
 	while (symtab_next(sym.addr, &sym) == 0)
 		try_function(&sym);
-	p = share(tally.accepted, tally.total);
-	monitor_print("coverage %s text %u accepted %u (%lu.%02lu %%)\n",
-		      SONDE_MACHINE, tally.total, tally.accepted, p / 100,
-		      p % 100);
-	for (const struct reason *r = tally.reasons;
-	     r < tally.reasons + REASONS_MAX && r->n; r++)
-		monitor_print("refused %s %u %s\n", SONDE_MACHINE, r->n,
-			      r->text);
-	p = share(noprobe, text);
-	monitor_print("noprobe %s %lu bytes of %lu (%lu.%02lu %%)\n",
-		      SONDE_MACHINE, noprobe, text, p / 100, p % 100);
-	monitor_print("fill %s %lu bytes of %lu\n", SONDE_MACHINE, tally.fill,
-		      text);
+	print_tally();
 	return 0;
 }
 MONITOR_COMMAND("coverage", "", "probe every instruction, one at a time",
