@@ -77,14 +77,13 @@ static void work_everywhere(void)
 	}
 }
 
-static bool may_be_probed(unsigned long addr)
+static bool may_be_probed(unsigned long addr, struct insn *insn)
 {
-	struct insn insn;
 	const char *why;
 	int error;
 
 	mutex_lock(&probe_mutex);
-	error = deny_check(addr, &insn, &why);
+	error = deny_check(addr, insn, &why);
 	mutex_unlock(&probe_mutex);
 	return error == 0;
 }
@@ -112,12 +111,13 @@ static void round_free(struct round *r)
 	kfree(r->list);
 }
 
-static void round_add(struct round *r, unsigned long addr)
+/* Every other one with a post-handler, where that is possible. */
+static void round_add(struct round *r, const struct insn *insn)
 {
 	struct kprobe *p = &r->probes[r->n];
 
-	*p = (struct kprobe){ .addr = addr, .pre_handler = on_hit };
-	if (r->n % 2)
+	*p = (struct kprobe){ .addr = insn->pc, .pre_handler = on_hit };
+	if (r->n % 2 && !(insn->flags & INSN_EXCL_LOAD))
 		p->post_handler = after_hit;
 	r->list[r->n++] = p;
 }
@@ -142,13 +142,14 @@ TEST(everywhere, every_function_can_be_probed_at_once)
 {
 	u64 before = text_hash();
 	struct symbol sym = { 0 };
+	struct insn insn;
 	struct round r;
 
 	hits = wrong_pc = 0;
 	if (round_alloc(&r)) {
 		while (symtab_next(sym.addr, &sym) == 0 && r.n < ROUND)
-			if (may_be_probed(symbol_entry(&sym)))
-				round_add(&r, symbol_entry(&sym));
+			if (may_be_probed(symbol_entry(&sym), &insn))
+				round_add(&r, &insn);
 		EXPECT_GT(r.n, 200);
 		round_run(&r);
 		EXPECT_GT(hits, 100);
@@ -169,8 +170,8 @@ static void add_instructions(struct round *r, const struct symbol *sym,
 	       !arch_insn_decode(&insn, (void *)pc, min(end - pc, 16UL), pc)) {
 		if (*skip > 0) {
 			--*skip;
-		} else if (may_be_probed(pc)) {
-			round_add(r, pc);
+		} else if (may_be_probed(pc, &insn)) {
+			round_add(r, &insn);
 			++*total;
 			*skip = STRIDE - 1;
 		}
