@@ -512,7 +512,6 @@ TEST(reloc, what_has_no_relocated_form_is_refused)
 		0x429f0005, /* bcl 20,31,$+4 */
 		0x44000002, /* sc */
 		0x7fe00008, /* trap */
-		0x7c602028, /* lwarx */
 		0x7c60212d, /* stwcx. */
 	};
 
