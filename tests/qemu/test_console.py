@@ -171,7 +171,7 @@ def test_tab_behind_the_symbol_offers_what_may_follow(terminal):
     terminal.send('probe add thread_sleep f\t')
     terminal.expect_exact('thread_sleep full ')
     terminal.send('\t')
-    terminal.expect_exact('full  session=  kind=')
+    terminal.expect_exact('full  return  session=  kind=')
 
 
 def test_ctrl_c_interrupts_sleep_and_the_rest_of_the_line(terminal):
