@@ -15,6 +15,8 @@
  *				runs the post-handlers
  *	vectors.S	restores
  *
+ * Through a jump, what a detour does not do itself is the end of this file.
+ *
  * Interrupts are off while handlers run and in a step, so a CPU has at most one
  * hit under way per level of nesting (level.h). What goes wrong is in abandon.c.
  *

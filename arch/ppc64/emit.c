@@ -5,11 +5,9 @@
  */
 #include <arch/emit.h>
 
-#include <arch/detour.h>
-#include <arch/insn.h>
-#include <lib/errno.h>
-#include <lib/string.h>
+#include <arch/code.h>
 #include <kernel/percpu.h>
+#include <lib/errno.h>
 
 #define WORD_B	0x48000000u /* b: LI in bits 6-29 (ISA 3.1 I 2.4) */
 #define LI_MASK 0x03fffffcu
@@ -41,54 +39,22 @@ extern const u8 detour_leave_piece[], detour_leave_piece_end[];
 extern const u8 detour_enter[], detour_enter_post[];
 extern const unsigned long detour_direct[ARCH_DETOUR_CALLS];
 
-/* Code being written. What goes wrong first is kept, and nothing written then. */
-struct code {
-	unsigned long at;
-	u8 *buf;
-	size_t size, len;
-	int err;
-};
-
-static unsigned long here(const struct code *c)
-{
-	return c->at + c->len;
-}
-
-/* The result of an emitter that was given what is left of the buffer. */
-static void add(struct code *c, int len)
-{
-	if (len < 0)
-		c->err = len;
-	else
-		c->len += (size_t)len;
-}
-
-static void put(struct code *c, const void *bytes, size_t n)
-{
-	if (!c->err && c->size - c->len < n)
-		c->err = -ENOSPC;
-	if (c->err)
-		return;
-	memcpy(c->buf + c->len, bytes, n);
-	c->len += n;
-}
-
 static void put_data(struct code *c, unsigned long value)
 {
-	put(c, &value, sizeof(value));
+	code_put(c, &value, sizeof(value));
 }
 
 static void put_branch(struct code *c, unsigned long target, u32 link)
 {
 	if (!c->err)
-		add(c, emit_branch(c->buf + c->len, c->size - c->len, here(c),
-				   target, link));
+		code_add(c, emit_branch(c->buf + c->len, c->size - c->len,
+					code_here(c), target, link));
 }
 
 static void put_enter(struct code *c, unsigned long shared)
 {
-	put(c, detour_enter_piece,
-	    (size_t)(detour_enter_piece_end - detour_enter_piece));
+	code_put(c, detour_enter_piece,
+		 (size_t)(detour_enter_piece_end - detour_enter_piece));
 	put_branch(c, shared, BIT_LK);
 }
 
@@ -106,19 +72,10 @@ static void put_direct(struct code *c, struct detour_code *d)
 		put_data(c, (unsigned long)d->probes[i]);
 	put_data(c, d->pc);
 	put_data(c, (unsigned long)d->detour);
-	d->entry = here(c);
+	d->entry = code_here(c);
 	put_enter(c, detour_direct[d->n - 1]);
-	put(c, detour_leave_piece,
-	    (size_t)(detour_leave_piece_end - detour_leave_piece));
-}
-
-static void put_displaced(struct code *c, struct detour_code *d)
-{
-	d->displaced = here(c);
-	for (unsigned i = 0; i < d->n_insns && !c->err; i++)
-		add(c, arch_insn_relocate(&d->insns[i], here(c),
-					  c->buf + c->len, c->size - c->len));
-	d->displaced_end = here(c);
+	code_put(c, detour_leave_piece,
+		 (size_t)(detour_leave_piece_end - detour_leave_piece));
 }
 
 int arch_detour_emit(struct detour_code *d, unsigned long at, u8 *buf,
@@ -131,7 +88,7 @@ int arch_detour_emit(struct detour_code *d, unsigned long at, u8 *buf,
 		put_direct(&c, d);
 	else
 		put_general(&c, d, detour_enter);
-	put_displaced(&c, d);
+	code_put_displaced(&c, d);
 	if (d->post)
 		put_general(&c, d, detour_enter_post);
 	else

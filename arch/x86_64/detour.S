@@ -50,20 +50,7 @@ PIECE	save
 HOLE	save_pc
 	push	$0			/* orig_ax */
 	push	$0			/* vector */
-	push	%rdi
-	push	%rsi
-	push	%rdx
-	push	%rcx
-	push	%rax
-	push	%r8
-	push	%r9
-	push	%r10
-	push	%r11
-	push	%rbx
-	push	%r12
-	push	%r13
-	push	%r14
-	push	%r15
+	PUSH_REGS
 	enter	$0, $0			/* push %rbp; mov %rsp, %rbp */
 	mov	%gs:CPU_CURRENT, %rax
 	push	THREAD_PREEMPT(%rax)
@@ -97,20 +84,7 @@ PIECE_END call
 PIECE	leave
 	movq	$0, %gs:CPU_HIT_LEVELS
 	leave				/* pops BP, the frame's first */
-	pop	%r15
-	pop	%r14
-	pop	%r13
-	pop	%r12
-	pop	%rbx
-	pop	%r11
-	pop	%r10
-	pop	%r9
-	pop	%r8
-	pop	%rax
-	pop	%rcx
-	pop	%rdx
-	pop	%rsi
-	pop	%rdi
+	POP_REGS
 	lea	32(%rsp), %rsp		/* vector, orig_ax, ip, cs */
 	popfq
 	pop	%rsp

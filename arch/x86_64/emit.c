@@ -5,11 +5,9 @@
  */
 #include <arch/emit.h>
 
-#include <arch/detour.h>
-#include <arch/insn.h>
+#include <arch/code.h>
 #include <lib/byteorder.h>
 #include <lib/errno.h>
-#include <lib/string.h>
 
 #define JMP_REL32      0xe9 /* (SDM 2A, JMP) */
 #define JMP_REL32_SIZE 5
@@ -48,38 +46,9 @@ struct piece {
 /* Shared code that general detours go on in. */
 extern const u8 detour_enter[], detour_enter_post[];
 
-/* Code being written. What goes wrong first is kept, and nothing written then. */
-struct code {
-	unsigned long at;
-	u8 *buf;
-	size_t size, len;
-	int err;
-};
-
-static unsigned long here(const struct code *c)
-{
-	return c->at + c->len;
-}
-
-/* The result of an emitter that was given what is left of the buffer. */
-static void add(struct code *c, int len)
-{
-	if (len < 0)
-		c->err = len;
-	else
-		c->len += (size_t)len;
-}
-
 static void put(struct code *c, struct piece piece)
 {
-	size_t n = (size_t)(piece.end - piece.start);
-
-	if (!c->err && c->size - c->len < n)
-		c->err = -ENOSPC;
-	if (c->err)
-		return;
-	memcpy(c->buf + c->len, piece.start, n);
-	c->len += n;
+	code_put(c, piece.start, (size_t)(piece.end - piece.start));
 }
 
 /* Fills the @size bytes in front of @hole in @piece, which was put last. */
@@ -101,8 +70,8 @@ static void put_save(struct code *c, unsigned long pc)
 static void put_jump(struct code *c, unsigned long target)
 {
 	if (!c->err)
-		add(c, arch_emit_jump(c->buf + c->len, c->size - c->len,
-				      here(c), target));
+		code_add(c, arch_emit_jump(c->buf + c->len, c->size - c->len,
+					   code_here(c), target));
 }
 
 static void put_general(struct code *c, const struct detour_code *d,
@@ -118,7 +87,7 @@ static void put_general(struct code *c, const struct detour_code *d,
 static void put_direct(struct code *c, struct detour_code *d)
 {
 	put(c, PIECE(direct));
-	d->calls = here(c);
+	d->calls = code_here(c);
 	for (unsigned i = 0; i < d->n; i++) {
 		if (i > 0) {
 			put(c, PIECE(pc));
@@ -129,15 +98,6 @@ static void put_direct(struct code *c, struct detour_code *d)
 		     (unsigned long)d->probes[i], 8);
 	}
 	put(c, PIECE(leave));
-}
-
-static void put_displaced(struct code *c, struct detour_code *d)
-{
-	d->displaced = here(c);
-	for (unsigned i = 0; i < d->n_insns && !c->err; i++)
-		add(c, arch_insn_relocate(&d->insns[i], here(c),
-					  c->buf + c->len, c->size - c->len));
-	d->displaced_end = here(c);
 }
 
 /* Where the jump over the handlers of a direct detour is. */
@@ -160,7 +120,7 @@ int arch_detour_emit(struct detour_code *d, unsigned long at, u8 *buf,
 	} else {
 		put_general(&c, d, detour_enter);
 	}
-	put_displaced(&c, d);
+	code_put_displaced(&c, d);
 	if (d->post) {
 		put_save(&c, d->pc);
 		put_general(&c, d, detour_enter_post);

@@ -40,7 +40,43 @@
 /* Bytes below a breakpoint's regs->sp that may be stored to; vectors.S. */
 #define BREAK_GAP 48
 
-#ifndef __ASSEMBLY__
+#ifdef __ASSEMBLY__
+/* clang-format off */
+/* Below the vector: all but BP, which is at the frame's low end. */
+.macro PUSH_REGS
+	push	%rdi
+	push	%rsi
+	push	%rdx
+	push	%rcx
+	push	%rax
+	push	%r8
+	push	%r9
+	push	%r10
+	push	%r11
+	push	%rbx
+	push	%r12
+	push	%r13
+	push	%r14
+	push	%r15
+.endm
+.macro POP_REGS
+	pop	%r15
+	pop	%r14
+	pop	%r13
+	pop	%r12
+	pop	%rbx
+	pop	%r11
+	pop	%r10
+	pop	%r9
+	pop	%r8
+	pop	%rax
+	pop	%rcx
+	pop	%rdx
+	pop	%rsi
+	pop	%rdi
+.endm
+/* clang-format on */
+#else
 #include <lib/compiler.h>
 
 struct pt_regs {

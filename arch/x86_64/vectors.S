@@ -22,39 +22,13 @@
 vec_start:
 
 .macro SAVE
-	push	%rdi
-	push	%rsi
-	push	%rdx
-	push	%rcx
-	push	%rax
-	push	%r8
-	push	%r9
-	push	%r10
-	push	%r11
-	push	%rbx
-	push	%r12
-	push	%r13
-	push	%r14
-	push	%r15
+	PUSH_REGS
 	push	%rbp
 .endm
 
 .macro RESTORE_AND_IRET
 	pop	%rbp
-	pop	%r15
-	pop	%r14
-	pop	%r13
-	pop	%r12
-	pop	%rbx
-	pop	%r11
-	pop	%r10
-	pop	%r9
-	pop	%r8
-	pop	%rax
-	pop	%rcx
-	pop	%rdx
-	pop	%rsi
-	pop	%rdi
+	POP_REGS
 	add	$16, %rsp		/* vector, orig_ax */
 	iretq
 .endm

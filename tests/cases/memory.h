@@ -9,6 +9,7 @@
 #include <kernel/percpu.h>
 #include <kernel/thread.h>
 #include <arch/mmu.h>
+#include <tests/random.h>
 #include <tests/test.h>
 
 /* Red zones and patterns are there to be tested. */
@@ -69,15 +70,6 @@ static inline void hoard_free(struct hoard *all)
 		all = h->next;
 		frame_free(virt_to_phys(h), h->order);
 	}
-}
-
-/* xorshift64: the same numbers in every run. */
-static inline u64 random_next(u64 *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
 }
 
 #endif

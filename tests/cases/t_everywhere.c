@@ -4,18 +4,16 @@
  * in sixteen, wherever that may be. The kernel must go on as if there were none,
  * and its text must be the same afterwards.
  */
-#include "../test.h"
 #include <arch/regs.h>
 #include <kernel/heap.h>
 #include <kernel/image.h>
 #include <kernel/symtab.h>
-#include <kernel/thread.h>
-#include <kernel/timer.h>
 #include <lib/errno.h>
 #include <lib/hash.h>
 #include <lib/string.h>
 #include <probe/kprobe.h>
 #include <probe/site.h>
+#include <tests/cases/work.h>
 
 #define ROUND  2000 /* probes at once */
 #define STRIDE 16   /* 1 takes minutes: loops over memory are stepped, too */
@@ -44,37 +42,6 @@ static u64 text_hash(void)
 {
 	return hash_fnv1a64(HASH_FNV1A64_INIT, __text_start,
 			    (size_t)(__text_end - __text_start));
-}
-
-/* Uses most of the kernel: heap, frames, mappings, threads, time, other CPUs. */
-static void work(void *arg)
-{
-	unsigned *sum = arg;
-
-	for (unsigned i = 0; i < 10; i++) {
-		u8 *p = kmalloc(20 * i + 1);
-
-		if (p)
-			memset(p, (int)i, 20 * i + 1);
-		*sum += p ? p[20 * i] : 0;
-		kfree(p);
-		thread_yield();
-	}
-	thread_sleep(NSEC_PER_MSEC);
-}
-
-static void work_everywhere(void)
-{
-	struct thread *threads[4];
-	unsigned sums[ARRAY_SIZE(threads)] = { 0 };
-
-	for (unsigned i = 0; i < ARRAY_SIZE(threads); i++)
-		threads[i] = thread_create("everywhere", work, &sums[i]);
-	for (unsigned i = 0; i < ARRAY_SIZE(threads); i++) {
-		if (threads[i])
-			thread_join(threads[i]);
-		EXPECT_EQ(sums[i], 45);
-	}
 }
 
 static bool may_be_probed(unsigned long addr, struct insn *insn)

@@ -21,6 +21,7 @@
 #include <probe/kretprobe.h>
 #include <probe/ret.h>
 #include <tests/cases/ret.h>
+#include <tests/cases/work.h>
 #include <tests/random.h>
 #include <tests/test.h>
 
@@ -36,44 +37,9 @@ static int see(struct kretprobe_instance *ri __unused,
 	return 0;
 }
 
-static void join(struct thread *t)
-{
-	if (t)
-		thread_join(t);
-}
-
 /* All of the kernel ------------------------------------------------------------------ */
 
 #define FUNCTIONS_MAX 2000
-
-static void work(void *arg)
-{
-	unsigned *sum = arg;
-
-	for (unsigned i = 0; i < 10; i++) {
-		u8 *p = kmalloc(20 * i + 1);
-
-		if (p)
-			memset(p, (int)i, 20 * i + 1);
-		*sum += p ? p[20 * i] : 0;
-		kfree(p);
-		thread_yield();
-	}
-	thread_sleep(NSEC_PER_MSEC);
-}
-
-static void work_everywhere(void)
-{
-	struct thread *threads[4];
-	unsigned sums[ARRAY_SIZE(threads)] = { 0 };
-
-	for (unsigned i = 0; i < ARRAY_SIZE(threads); i++)
-		threads[i] = thread_create("everywhere", work, &sums[i]);
-	for (unsigned i = 0; i < ARRAY_SIZE(threads); i++) {
-		join(threads[i]);
-		EXPECT_EQ(sums[i], 45);
-	}
-}
 
 /* Every function that takes a return probe, one registered after the other. */
 static unsigned probe_all(struct kretprobe *rps)

@@ -92,9 +92,9 @@ $(decode_O)/native-ppc64: $(decode_O)/ppc64/gen/insn_table.h \
 	@chmod +x $@
 
 .PHONY: insn-test
-insn-test: $(decode_machines:%=$(decode_O)/insn-test-%) \
-		$(native_machine:%=$(decode_O)/native-%) \
-		$(decode_O)/native-ppc64 ## instructions on the host [TEST=GLOB]
+insn_tests := $(decode_machines:%=$(decode_O)/insn-test-%) \
+	$(native_machine:%=$(decode_O)/native-%) $(decode_O)/native-ppc64
+insn-test: $(insn_tests) ## instructions on the host [TEST=GLOB]
 	@$(decode_run) $(^:%="timeout 300 % '$(TEST)'")
 
 FUZZ_SECONDS ?= 60

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Work for the kernel while everything is probed: threads that allocate, yield,
+ * migrate and sleep, and have something to show for it.
+ */
+#ifndef SONDE_TESTS_CASES_WORK_H
+#define SONDE_TESTS_CASES_WORK_H
+
+#include <kernel/heap.h>
+#include <lib/string.h>
+#include <tests/cases/threads.h>
+
+static inline void work(void *arg)
+{
+	unsigned *sum = arg;
+
+	for (unsigned i = 0; i < 10; i++) {
+		u8 *p = kmalloc(20 * i + 1);
+
+		if (p)
+			memset(p, (int)i, 20 * i + 1);
+		*sum += p ? p[20 * i] : 0;
+		kfree(p);
+		thread_yield();
+	}
+	thread_sleep(NSEC_PER_MSEC);
+}
+
+static inline void work_everywhere(void)
+{
+	struct thread *threads[4];
+	unsigned sums[ARRAY_SIZE(threads)] = { 0 };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(threads); i++)
+		threads[i] = thread_create("everywhere", work, &sums[i]);
+	for (unsigned i = 0; i < ARRAY_SIZE(threads); i++) {
+		join(threads[i]);
+		EXPECT_EQ(sums[i], 45);
+	}
+}
+
+#endif
