@@ -134,7 +134,7 @@ $(insn_corpus): arch/$(ARCH)/insn.map tools/insn-gen $(wildcard \
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)tools/insn-gen --corpus $< >$@
-$(B)/tests/cases/$(ARCH)/t_native.c.o: $(insn_corpus)
+$(B)/tests/cases/$(ARCH)/native.c.o: $(insn_corpus)
 
 # Two links: the first without symbol table says what the second one puts in.
 $(B)/symtab0.s: tools/symtab | setup

@@ -8,14 +8,14 @@
 #include <frame.h>
 #include <asm/entry.h>
 #include <kernel/extable.h>
-#include <tests/cases/ppc64/native_area.h>
+#include <tests/cases/native.h>
 
-.macro CELLS name
+.macro CELLS name, bytes
 	.balign	64
 	.globl	\name
 	.type	\name, @function
 \name:
-	.rept	NATIVE_CELLS * NATIVE_CELL_WORDS
+	.rept	\bytes / 4
 9:	trap
 	EXTABLE(9b, native_finish)
 	.endr
@@ -23,8 +23,8 @@
 .endm
 
 	.text
-	CELLS	native_area
-	CELLS	native_copies
+	CELLS	native_area, (NATIVE_CELLS * NATIVE_CELL)
+	CELLS	native_copies, (NATIVE_CELLS * NATIVE_COPY)
 
 	.globl	native_start, native_finish
 	.type	native_start, @function
@@ -39,7 +39,7 @@ native_finish:
 	trap
 	.size	native_finish, . - native_finish
 
-/* Both with the units on, and as they were afterwards. r3: struct vectors. */
+/* Both with the units on, and as they were afterwards. r3: struct native_units. */
 .macro UNITS_ON
 	mfmsr	%r4
 	oris	%r5, %r4, (MSR_VEC | MSR_VSX) >> 16
@@ -59,7 +59,7 @@ native_finish:
 
 	.machine power8
 	.text
-FUNC native_vectors_load
+FUNC native_units_load
 	UNITS_ON
 	xxlxor	0, 0, 0
 	xxlxor	32, 32, 32
@@ -69,9 +69,9 @@ FUNC native_vectors_load
 	mtmsrd	%r4
 	isync
 	blr
-END native_vectors_load
+END native_units_load
 
-FUNC native_vectors_save
+FUNC native_units_save
 	UNITS_ON
 	EACH_VSR stxvd2x
 	mffs	0
@@ -79,4 +79,4 @@ FUNC native_vectors_save
 	mtmsrd	%r4
 	isync
 	blr
-END native_vectors_save
+END native_units_save

@@ -7,7 +7,7 @@
  */
 #include <asm/x86.h>
 #include <kernel/extable.h>
-#include <tests/cases/x86_64/native_area.h>
+#include <tests/cases/native.h>
 
 .macro CELLS name, bytes
 	.balign	64
