@@ -123,6 +123,20 @@ static struct site *site_of(const struct kprobe *p)
 	return s && site_holds(s, p) ? s : NULL;
 }
 
+static const char *why_no_site(int err)
+{
+	switch (err) {
+	case -EOPNOTSUPP:
+		return probe_plan() == PLAN_AUTO
+			       ? "this instruction can only run where it is"
+			       : "the plan that is forced cannot run it";
+	case -ERANGE:
+		return "an operand is out of reach of the slot";
+	default:
+		return "out of memory or slots";
+	}
+}
+
 /* The site at @addr, made if there is none yet. */
 static int site_obtain(unsigned long addr, struct site **site,
 		       struct site_change *c)
@@ -139,12 +153,7 @@ static int site_obtain(unsigned long addr, struct site **site,
 		return refuse(err, "%pS: %s", (void *)addr, why);
 	err = site_create(addr, &insn, site);
 	if (err)
-		return refuse(err, "%pS: %s", (void *)addr,
-			      err == -EOPNOTSUPP
-				      ? "this instruction cannot be stepped"
-			      : err == -ERANGE
-				      ? "an operand is out of reach of the slot"
-				      : "out of memory or slots");
+		return refuse(err, "%pS: %s", (void *)addr, why_no_site(err));
 	site_publish(*site);
 	site_touch(*site, c);
 	return 0;

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Instructions that run elsewhere only with care: step_area.S, t_step.c. */
+#ifndef SONDE_TESTS_STEP_H
+#define SONDE_TESTS_STEP_H
+
+#include <lib/types.h>
+
+/* A function with such an instruction at @at, which it runs @hits times. */
+struct step_case {
+	const char *name;
+	unsigned long (*fn)(unsigned long arg);
+	unsigned long at;
+	unsigned long arg;
+	unsigned long hits;
+};
+extern const struct step_case step_cases[], step_cases_end[];
+
+/* Does it the same with a probe on it, of every kind? */
+void step_check(const struct step_case *c, bool irqs);
+/* Of the machine: what of its state is not to be left otherwise. */
+unsigned long step_state(void);
+
+#endif
