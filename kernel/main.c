@@ -109,7 +109,6 @@ static void main_thread(void *arg __unused)
 	thread_init();
 	console_init();
 	need(opt_init(), "the optimiser");
-	choose_modes();
 	system_state = SYSTEM_RUNNING;
 	pr_info("%s: %u CPU(s), %zu MiB free, up in %llu ms", arch_cpu_name(),
 		cpu_count, frames_free() * PAGE_SIZE >> 20,
@@ -128,6 +127,8 @@ void kernel_main(void)
 	heap_init();
 	need(ret_init(), "shadow stacks");
 	need(probe_init(), "probes");
+	choose_modes();
+	monitor_boot(&boot_info);
 	need(arch_irq_init(&boot_info), "interrupts");
 	need(arch_timer_init(&boot_info), "time");
 	sched_init();

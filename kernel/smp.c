@@ -12,6 +12,7 @@
 #include <arch/trap.h>
 #include <kernel/lock.h>
 #include <kernel/log.h>
+#include <kernel/main.h>
 #include <kernel/panic.h>
 #include <kernel/percpu.h>
 #include <kernel/smp.h>
@@ -125,6 +126,10 @@ void smp_call_all(void (*fn)(void *arg), void *arg)
 	unsigned pending = 0;
 	unsigned long flags;
 
+	if (system_is_booting()) {
+		fn(arg);
+		return;
+	}
 	check_may_wait();
 	/* Nobody migrates between choosing "the others" and running here. */
 	preempt_disable();

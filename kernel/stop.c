@@ -17,6 +17,7 @@
  */
 #include <arch/cpu.h>
 #include <kernel/log.h>
+#include <kernel/main.h>
 #include <kernel/panic.h>
 #include <kernel/percpu.h>
 #include <kernel/smp.h>
@@ -139,6 +140,9 @@ int stop_machine(int (*fn)(void *arg), void *arg)
 {
 	struct stop_request req = { .leader = current, .fn = fn, .arg = arg };
 
+	/* All of the machine is this CPU then. */
+	if (system_is_booting())
+		return fn(arg);
 	if (arch_irqs_disabled() || mutex_is_held(&stop_mutex))
 		return -EDEADLK;
 	mutex_lock(&stop_mutex);

@@ -18,6 +18,7 @@
  */
 #include "monitor.h"
 #include <kernel/heap.h>
+#include <kernel/main.h>
 #include <kernel/panic.h>
 #include <kernel/percpu.h>
 #include <kernel/symtab.h>
@@ -157,7 +158,8 @@ static void print_hit(const struct hit *hit)
 	}
 	symtab_text(hit->pc, where, sizeof(where));
 	monitor_print("[%3llu.%06llu] cpu%u %s/%d  probe %d %s%s\n",
-		      us / 1000000, us % 1000000, hit->cpu, hit->thread_name,
+		      us / 1000000, us % 1000000, hit->cpu,
+		      hit->thread_name[0] ? hit->thread_name : "boot",
 		      hit->thread, hit->probe, where, args);
 	if (hit->full)
 		registers_print(&hit->regs);
@@ -238,6 +240,16 @@ static void show_loop(void *arg __unused)
 	}
 }
 
+/* Probes of the command line come before threads do. */
+int hits_start(void)
+{
+	if (open_count == 0 || show_thread || system_is_booting())
+		return 0;
+	show_stop = false;
+	show_thread = thread_create("monitor-hits", show_loop, NULL);
+	return show_thread ? 0 : -ENOMEM;
+}
+
 static void rings_free(void)
 {
 	for_each_cpu(c) {
@@ -246,26 +258,28 @@ static void rings_free(void)
 	}
 }
 
-int hits_open(void)
+static int rings_make(void)
 {
-	if (open_count++)
-		return 0;
 	for_each_cpu(c) {
 		rings[c->id] = kzalloc(sizeof(struct hit_ring));
 		if (!rings[c->id])
-			goto out_free;
+			return -ENOMEM;
 	}
-	show_stop = false;
 	budget = SHOWN_PER_SECOND;
-	show_thread = thread_create("monitor-hits", show_loop, NULL);
-	if (!show_thread)
-		goto out_free;
 	return 0;
+}
 
-out_free:
-	rings_free();
-	open_count--;
-	return -ENOMEM;
+int hits_open(void)
+{
+	int err = open_count++ ? 0 : rings_make();
+
+	if (!err)
+		err = hits_start();
+	if (!err)
+		return 0;
+	if (--open_count == 0)
+		rings_free();
+	return err;
 }
 
 /* The caller has unregistered its probe: no handler of it runs any more. */
@@ -274,10 +288,12 @@ void hits_close(void)
 	ASSERT(open_count > 0);
 	if (--open_count)
 		return;
-	WRITE_ONCE(show_stop, true);
-	wake_up(&show_queue);
-	thread_join(show_thread);
-	show_thread = NULL;
+	if (show_thread) {
+		WRITE_ONCE(show_stop, true);
+		wake_up(&show_queue);
+		thread_join(show_thread);
+		show_thread = NULL;
+	}
 	hits_show();
 	rings_free();
 }

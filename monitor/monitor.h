@@ -24,6 +24,8 @@ const struct monitor_command *command_find(char *const *argv, unsigned argc,
  * MONITOR_ARGS_MAX to them. Their number; -EINVAL for an open quote, -E2BIG.
  */
 int command_split(const char *text, char *words, size_t size, char **argv);
+/* Runs one command of @argc words, and says what is wrong with it. */
+int command_run(char *const *argv, unsigned argc);
 
 /* terminal.c --------------------------------------------------------------- */
 
@@ -89,6 +91,8 @@ void budget_start(void);
 
 /* Rings and the thread that prints; 0 or -ENOMEM. Opened once per probe. */
 int __must_check hits_open(void);
+/* The thread, where hits_open() was too early in boot for one. */
+int __must_check hits_start(void);
 void hits_close(void);
 /* The handlers of all monitor probes. */
 int hit_record(struct kprobe *kp, struct pt_regs *regs);

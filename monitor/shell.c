@@ -202,28 +202,34 @@ int command_split(const char *text, char *words, size_t size, char **argv)
 	}
 }
 
+int command_run(char *const *argv, unsigned argc)
+{
+	struct monitor_call call = { 0 };
+	unsigned name_words;
+
+	if (argc == 0)
+		return 0;
+	call.command = command_find(argv, argc, &name_words);
+	if (!call.command)
+		return command_unknown(argv, argc);
+	call.argc = argc - name_words;
+	for (unsigned i = 0; i < call.argc; i++)
+		call.argv[i] = argv[name_words + i];
+	return run_call(&call);
+}
+
 /* Not inlined: its buffers and those of its caller would be one frame. */
 static __noinline int run_one(const char *text)
 {
 	char words[MONITOR_LINE_MAX + 1];
 	char *argv[MONITOR_ARGS_MAX];
-	struct monitor_call call = { 0 };
-	unsigned name_words;
 	int argc = command_split(text, words, sizeof(words), argv);
 
 	if (argc < 0)
 		return monitor_fail(argc, "%s",
 				    argc == -EINVAL ? "a quote is not closed"
 						    : "too many words");
-	if (argc == 0)
-		return 0;
-	call.command = command_find(argv, (unsigned)argc, &name_words);
-	if (!call.command)
-		return command_unknown(argv, (unsigned)argc);
-	call.argc = (unsigned)argc - name_words;
-	for (unsigned i = 0; i < call.argc; i++)
-		call.argv[i] = argv[name_words + i];
-	return run_call(&call);
+	return command_run(argv, (unsigned)argc);
 }
 
 static bool powering_off; /* nothing more is run */
@@ -317,6 +323,8 @@ int monitor_main(const char *commands)
 	int status = 0;
 
 	budget_start();
+	if (hits_start())
+		monitor_print("no memory to show hits\n");
 	if (commands) {
 		status = monitor_run(commands);
 	} else {

@@ -12,14 +12,12 @@
  *
  * Nobody waits for a jump: a probe whose site has none works.
  */
-#include <arch/cpu.h>
 #include <kernel/heap.h>
 #include <kernel/thread.h>
 #include <kernel/timer.h>
 #include <kernel/wait.h>
 #include <lib/errno.h>
 #include <lib/string.h>
-#include <probe/hit.h>
 #include <probe/opt.h>
 #include "detour.h"
 
@@ -286,11 +284,6 @@ int opt_init(void)
 
 /* Asked for ---------------------------------------------------------------------- */
 
-static bool may_wait(void)
-{
-	return !arch_irqs_disabled() && !probe_hit_in_handler();
-}
-
 static bool note(struct site *s, void *arg __unused)
 {
 	opt_again(s);
@@ -308,7 +301,7 @@ int opt_set(enum opt_mode new_mode)
 {
 	struct site_change c = { NULL };
 
-	if (!may_wait())
+	if (!probe_may_wait())
 		return -EDEADLK;
 	mutex_lock(&probe_mutex);
 	mode = new_mode;
@@ -335,7 +328,7 @@ int opt_parse(const char *name)
 
 int opt_sync(void)
 {
-	if (!may_wait())
+	if (!probe_may_wait())
 		return -EDEADLK;
 	work();
 	return 0;

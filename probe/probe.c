@@ -13,105 +13,11 @@
  *
  * so a trap always finds its site, and a handler its probe.
  */
-#include <arch/cpu.h>
-#include <kernel/heap.h>
 #include <kernel/quiesce.h>
-#include <kernel/symtab.h>
-#include <kernel/thread.h>
 #include <lib/errno.h>
-#include <lib/printf.h>
-#include <lib/string.h>
-#include <lib/text.h>
-#include <probe/hit.h>
 #include <probe/opt.h>
 #include "owner.h"
 #include "site.h"
-
-/* Says why, for kprobe_reason(); returns @err. */
-static __printf(2, 3) int refuse(int err, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(current->probe_reason, sizeof(current->probe_reason), fmt,
-		  ap);
-	va_end(ap);
-	return err;
-}
-
-const char *kprobe_reason(void)
-{
-	return current->probe_reason;
-}
-
-static int check_context(void)
-{
-	if (arch_irqs_disabled() || probe_hit_in_handler())
-		return refuse(-EDEADLK, "not from a handler or with "
-					"interrupts off: it has to wait");
-	return 0;
-}
-
-/* Where is it? -------------------------------------------------------------- */
-
-static int find_symbol(const char *name, struct symbol *sym)
-{
-	int err = symtab_find(name, sym);
-	const char *near;
-
-	switch (err) {
-	case -ENOENT:
-		near = symtab_suggest(name);
-		return refuse(err, "no function is called %s%s%s", name,
-			      near ? "; did you mean " : "", near ? near : "");
-	case -EADDRNOTAVAIL:
-		return refuse(err,
-			      "several functions are called %s: give an "
-			      "address",
-			      name);
-	default:
-		return err;
-	}
-}
-
-/*
- * "name", "name+0x10". A bare name without offset is the function's entry; any
- * offset, +0 included, counts from its first byte.
- */
-static int resolve(const struct kprobe *p, unsigned long *addr)
-{
-	char name[96];
-	const char *plus;
-	u64 offset = p->offset;
-	struct symbol sym;
-	int err;
-
-	if (!p->symbol_name == !p->addr)
-		return refuse(-EINVAL, "give an address or a symbol");
-	if (!p->symbol_name) {
-		*addr = p->addr;
-		return 0;
-	}
-	plus = strchr(p->symbol_name, '+');
-	if (strscpy(name, p->symbol_name, sizeof(name)) < 0 && !plus)
-		return refuse(-ENOENT, "no function has so long a name");
-	if (plus) {
-		name[min((size_t)(plus - p->symbol_name), sizeof(name) - 1)] =
-			'\0';
-		if (parse_u64(plus + 1, 0, &offset, NULL) < 0)
-			return refuse(-EINVAL, "%s: the offset is no number",
-				      p->symbol_name);
-		offset += p->offset;
-	}
-	err = find_symbol(name, &sym);
-	if (err)
-		return err;
-	if (offset >= sym.size)
-		return refuse(-EINVAL, "%s has 0x%x bytes only", name,
-			      sym.size);
-	*addr = plus || offset ? sym.addr + offset : symbol_entry(&sym);
-	return 0;
-}
 
 /* One probe of a batch --------------------------------------------------------- */
 
@@ -150,10 +56,11 @@ static int site_obtain(unsigned long addr, struct site **site,
 		return 0;
 	err = deny_check(addr, &insn, &why);
 	if (err)
-		return refuse(err, "%pS: %s", (void *)addr, why);
+		return probe_refuse(err, "%pS: %s", (void *)addr, why);
 	err = site_create(addr, &insn, site);
 	if (err)
-		return refuse(err, "%pS: %s", (void *)addr, why_no_site(err));
+		return probe_refuse(err, "%pS: %s", (void *)addr,
+				    why_no_site(err));
 	site_publish(*site);
 	site_touch(*site, c);
 	return 0;
@@ -199,37 +106,39 @@ static int attach(struct kprobe *p, struct site_change *c)
 	int err;
 
 	if (site_of(p))
-		return refuse(-EBUSY, "this probe is registered already");
+		return probe_refuse(-EBUSY, "this probe is registered already");
 	if (!p->pre_handler && !p->post_handler)
-		return refuse(-EINVAL, "it has no handler");
-	err = resolve(p, &addr);
+		return probe_refuse(-EINVAL, "it has no handler");
+	err = probe_resolve(p, &addr);
 	if (err)
 		return err;
 	if (kprobe_is_return(p))
 		err = ret_check(p, &addr, &why);
 	if (err)
-		return refuse(err, "%pS: %s", (void *)addr, why);
+		return probe_refuse(err, "%pS: %s", (void *)addr, why);
 	err = session_admit(p, &why);
 	if (err)
-		return refuse(err, "%s", why);
+		return probe_refuse(err, "%s", why);
 	err = site_obtain(addr, &s, c);
 	if (err)
 		return err;
 	if ((p->flags & KPROBE_FLAG_CONTROL) &&
 	    site_has_flagged(s, KPROBE_FLAG_CONTROL))
-		return refuse(-EBUSY, "%pS: a control probe is there already",
-			      (void *)addr);
+		return probe_refuse(-EBUSY,
+				    "%pS: a control probe is there already",
+				    (void *)addr);
 	if (p->post_handler && !s->can_step)
-		return refuse(-EOPNOTSUPP,
-			      "%pS: cannot be stepped, so no post-handler",
-			      (void *)addr);
+		return probe_refuse(
+			-EOPNOTSUPP,
+			"%pS: cannot be stepped, so no post-handler",
+			(void *)addr);
 	if (kprobe_is_return(p))
 		err = ret_attach(p, addr);
 	if (err)
-		return refuse(err,
-			      err == -E2BIG
-				      ? "too many functions return as it does"
-				      : "out of memory");
+		return probe_refuse(
+			err, err == -E2BIG
+				     ? "too many functions return as it does"
+				     : "out of memory");
 	kprobe_flags_clear(p, KPROBE_FLAG_QUARANTINED);
 	/* The engine had disabled it: registering is another chance. */
 	if (p->verdict != KPROBE_WELL)
@@ -310,7 +219,7 @@ static int attach_all(struct kprobe **ps, unsigned n, unsigned *done,
 	}
 	for (struct site *s = c->sites; s; s = s->next_changed) {
 		if (site_prepare(s) < 0)
-			return refuse(-ENOMEM, "out of memory");
+			return probe_refuse(-ENOMEM, "out of memory");
 	}
 	return 0;
 }
@@ -319,7 +228,7 @@ int register_kprobes(struct kprobe **ps, unsigned n)
 {
 	struct site_change c = { NULL };
 	unsigned done;
-	int err = check_context();
+	int err = probe_may_change();
 
 	if (err)
 		return err;
@@ -340,7 +249,7 @@ int register_kprobe(struct kprobe *p)
 int unregister_kprobes(struct kprobe **ps, unsigned n)
 {
 	struct site_change c = { NULL };
-	int err = check_context();
+	int err = probe_may_change();
 
 	if (err)
 		return err;
@@ -349,7 +258,8 @@ int unregister_kprobes(struct kprobe **ps, unsigned n)
 		if (site_of(ps[i]))
 			probe_detach(ps[i], &c);
 		else
-			err = refuse(-EINVAL, "this probe is not registered");
+			err = probe_refuse(-EINVAL,
+					   "this probe is not registered");
 	}
 	probe_finish(&c);
 	mutex_unlock(&probe_mutex);
@@ -365,18 +275,18 @@ static int change_enabled(struct kprobe *p, bool enable)
 {
 	struct site_change c = { NULL };
 	struct site *s;
-	int err = check_context();
+	int err = probe_may_change();
 
 	if (err)
 		return err;
 	mutex_lock(&probe_mutex);
 	s = site_of(p);
 	if (!s) {
-		err = refuse(-EINVAL, "this probe is not registered");
+		err = probe_refuse(-EINVAL, "this probe is not registered");
 	} else if (!enable) {
 		kprobe_stop(p, KPROBE_FLAG_DISABLED);
 	} else if (READ_ONCE(p->flags) & KPROBE_FLAG_QUARANTINED) {
-		err = refuse(-EPERM, "its session is in quarantine");
+		err = probe_refuse(-EPERM, "its session is in quarantine");
 	} else {
 		WRITE_ONCE(p->verdict, KPROBE_WELL);
 		kprobe_flags_clear(p, KPROBE_FLAG_DISABLED);

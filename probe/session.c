@@ -19,14 +19,12 @@
  * by one store, and one that leaves keeps its own link until quiesce_cpus() has
  * returned, so that whoever stands on it finds its way to the end.
  */
-#include <arch/cpu.h>
 #include <kernel/heap.h>
 #include <kernel/timer.h>
 #include <lib/errno.h>
 #include <lib/list.h>
 #include <lib/string.h>
 #include <lib/text.h>
-#include <probe/hit.h>
 #include <probe/session.h>
 #include "level.h"
 #include "site.h"
@@ -64,11 +62,6 @@ static __always_inline struct probe_session *owner(const struct kprobe *p)
 	return p->session ? p->session : &kernel_session;
 }
 
-static bool may_wait(void)
-{
-	return !arch_irqs_disabled() && !probe_hit_in_handler();
-}
-
 /* Opening -------------------------------------------------------------------- */
 
 /* All sessions are on a ring with the kernel's. */
@@ -104,7 +97,7 @@ int session_open(const char *name, const struct session_limits *limits,
 	struct probe_session *s;
 	int err = 0;
 
-	if (!may_wait())
+	if (!probe_may_wait())
 		return -EDEADLK;
 	if (!*name)
 		return -EINVAL;
@@ -236,7 +229,7 @@ int session_release(struct probe_session *s)
 	struct kprobe *p;
 	int err = 0;
 
-	if (!may_wait())
+	if (!probe_may_wait())
 		return -EDEADLK;
 	mutex_lock(&probe_mutex);
 	if (is_open(s)) {
@@ -284,7 +277,7 @@ int session_close(struct probe_session *s)
 	struct site_change c = { NULL };
 	int err = 0;
 
-	if (!may_wait())
+	if (!probe_may_wait())
 		return -EDEADLK;
 	mutex_lock(&probe_mutex);
 	if (is_open(s)) {

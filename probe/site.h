@@ -9,6 +9,7 @@
 #include <arch/probe.h>
 #include <arch/text.h>
 #include <kernel/wait.h>
+#include <lib/printf.h>
 #include <lib/rbtree.h>
 #include <probe/kprobe.h>
 #include <probe/plan.h>
@@ -195,6 +196,22 @@ void probe_sets_free(struct probe_set *garbage);
 int __must_check site_plan_make(struct site *s);
 /* What its hits follow, with the probes that are there. */
 enum probe_plan site_plan(const struct site *s);
+
+/* check.c */
+/*
+ * May this caller wait for other CPUs? Not a handler, nor with interrupts off; but
+ * during boot, when nobody else runs yet.
+ */
+bool probe_may_wait(void);
+/* The same, as 0 or -EDEADLK with a reason. */
+int __must_check probe_may_change(void);
+/* Says why, for kprobe_reason(); returns @err. */
+int __printf(2, 3) probe_refuse(int err, const char *fmt, ...);
+/*
+ * The address of @p: a number, "name" or "name+0x10". A bare name without offset
+ * is the function's entry; any offset, +0 included, counts from its first byte.
+ */
+int __must_check probe_resolve(const struct kprobe *p, unsigned long *addr);
 
 /* probe.c */
 /* Takes a registered probe out of its site, as part of a change. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The monitor: the shell on the console, from which people place probes and look
- * at the kernel. Everything here is for threads only.
+ * at the kernel. Everything but monitor_boot() is for threads only.
  *
  * A command is a function and one MONITOR_COMMAND line in any file; a linker
  * section collects them. How many arguments a command takes is read from its
@@ -18,6 +18,7 @@
 #define MONITOR_LINE_MAX 200 /* bytes of one command with its arguments */
 #define MONITOR_ARGS_MAX 8
 
+struct bootinfo;
 struct monitor_call;
 
 struct monitor_command {
@@ -52,6 +53,9 @@ struct monitor_call {
  * probes that the monitor placed are gone on return.
  */
 int monitor_main(const char *commands);
+
+/* Boot code, once probes work: places those of the command line. */
+void monitor_boot(const struct bootinfo *bi);
 
 /*
  * Runs all commands of a line, separated by ';'. 0, or the negative errno of the

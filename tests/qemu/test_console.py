@@ -76,6 +76,63 @@ def test_a_probe_placed_by_command_is_hit(machine):
     assert re.search(r'thread_sleep\S*\s.*\b2\b', out), out
 
 
+def boot(machine, cmdline, *args):
+    code, out = batch(machine, '--cmdline', cmdline, *args)
+    return code, out.replace('\r', '')
+
+
+@pytest.mark.parametrize('smp', ['1', '4'])
+@pytest.mark.parametrize('options', ['', 'optimize=eager', 'patch=stop'])
+def test_a_boot_probe_is_hit_before_there_are_threads(machine, smp, options):
+    code, out = boot(machine, 'probe=sched_init,timers_init_cpu ' + options,
+                     '--smp', smp, '--cmd', 'probe list; session list')
+    assert code == 0, out
+    first, started = (out.index(text) for text in
+                      ('probe 1 on sched_init', 'booted by'))
+    assert first < started, out
+    # Once, on the boot CPU, by the boot code itself.
+    assert re.search(r'sched_init\+0x\w\s.* 1 +0$', out, re.M), out
+    assert re.search(r'^\[ .*\] cpu0 boot/0  probe 1 sched_init.*\n'
+                     r' +<- kernel_main', out, re.M), out
+    # On each CPU, long before that said that it is there.
+    assert re.search(rf'timers_init_cpu\+0x\w\s.* {smp} +0$', out, re.M), out
+    assert re.search(r'^boot +2 ', out, re.M), out
+
+
+def test_boot_probes_are_those_of_the_monitor(machine):
+    code, out = boot(machine,
+                     'probe="thread_create return,sched_init,kzalloc full"',
+                     '--cmd', 'probe del sched_init; probe del 1; probe list')
+    assert code == 0, out
+    assert re.search(r'^probe 2 off sched_init\S*: 1 hit, 0 missed', out, re.M)
+    assert re.search(r'^probe 1 off thread_create\S*: \d hits, 0 missed, '
+                     r'\d returned, 0 skipped', out, re.M), out
+    assert 'kzalloc' in out[out.index('MISSED'):], out
+
+
+def test_a_boot_probe_that_is_refused_says_why_and_the_rest_goes_on(machine):
+    code, out = boot(machine, 'probe=nosuch,trap,sched_init+0x7fff,,x"y z w",'
+                     'sched_init kind=loop,sched_init',
+                     '--cmd', 'probe list')
+    assert code == 0, out
+    for reason in ("no symbol 'nosuch'", 'a probe hit itself runs this code',
+                   'has 0x', 'a name is missing', "'z' instead of 'full'"):
+        assert f'error: {reason}' in out or reason in out, (reason, out)
+    assert len(re.findall(r'warning: probe=.* is not placed', out)) == 5, out
+    assert len(re.findall(r'^ +\d  0x', out, re.M)) == 1, out
+    code, out = boot(machine, 'probe=' + 'sched_init,' * 60, '--cmd', 'uptime')
+    assert code == 0 and 'the list is too long' in out, out
+
+
+def test_the_handler_of_a_boot_probe_may_be_bad(machine):
+    code, out = boot(machine, 'probe="sched_init kind=null,sched_init,'
+                     'kzalloc kind=loop"', '--cmd', 'session list; probe list')
+    assert code == 0, out
+    assert 'sched_init' in out and 'its handler faulted' in out, out
+    assert 'without a time budget' in out, out
+    assert re.search(r'sched_init\S* +(?!disabled)\S+ +\S+ +1 +0$', out, re.M)
+
+
 def demonstrations():
     """Consoles as docs/isolation.md shows them, one after the other."""
     text = (ROOT / 'docs' / 'isolation.md').read_text(encoding='ascii')

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+/*
+ * probe=SYM[+OFF],... on the kernel command line: probes that are there before
+ * interrupts, threads and the other CPUs are.
+ *
+ * Each is a `probe add` in a session called boot, run as soon as the engine can:
+ * hits are counted and recorded from then on, and shown once the monitor runs.
+ * What is refused says so, and the others go on.
+ */
+#include "monitor.h"
+#include <kernel/bootinfo.h>
+#include <kernel/log.h>
+#include <lib/errno.h>
+#include <lib/string.h>
+#include <probe/session.h>
+
+#define SESSION "boot"
+
+/* @text is what `probe add` takes, options included. */
+static int place(const char *text)
+{
+	char words[MONITOR_LINE_MAX + 1];
+	char *argv[3 + MONITOR_ARGS_MAX] = { "probe", "add" };
+	int n = command_split(text, words, sizeof(words), argv + 3);
+
+	if (n == 0)
+		return monitor_fail(-EINVAL, "a name is missing");
+	if (n < 0 || n + 1 > MONITOR_ARGS_MAX)
+		return monitor_fail(-E2BIG, "no probe looks like this");
+	argv[2] = argv[3];
+	argv[3] = "session=" SESSION;
+	return command_run(argv, 3 + (unsigned)n);
+}
+
+void monitor_boot(const struct bootinfo *bi)
+{
+	static char list[512]; /* no word of the command line is longer */
+	struct probe_session *session;
+	char *text, *comma;
+	int err = cmdline_get(bi, "probe", list, sizeof(list));
+
+	if (err == -ENOENT)
+		return;
+	if (err >= 0)
+		err = session_open(SESSION, NULL, &session);
+	if (err < 0) {
+		pr_warn("probe=: %s; no probe is placed",
+			err == -E2BIG ? "the list is too long"
+				      : "no memory, or an open quote");
+		return;
+	}
+	for (text = list; text; text = comma ? comma + 1 : NULL) {
+		comma = strchr(text, ',');
+		if (comma)
+			*comma = '\0';
+		if (place(text))
+			pr_warn("probe=%s is not placed", text);
+	}
+}
