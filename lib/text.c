@@ -34,6 +34,15 @@ bool char_is_print(char c)
 	return c >= ' ' && c <= '~';
 }
 
+int match_string(const char *const names[], unsigned n, const char *s)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (names[i] && strcmp(names[i], s) == 0)
+			return (int)i;
+	}
+	return -EINVAL;
+}
+
 static bool is_quote(char c)
 {
 	return c == '"' || c == '\'';

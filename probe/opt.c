@@ -18,6 +18,7 @@
 #include <kernel/wait.h>
 #include <lib/errno.h>
 #include <lib/string.h>
+#include <lib/text.h>
 #include <probe/opt.h>
 #include "detour.h"
 
@@ -319,11 +320,9 @@ int opt_parse(const char *name)
 		[OPT_OFF] = "off", [OPT_ON] = "on", [OPT_EAGER] = "eager"
 	};
 
-	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(name, names[i]) == 0)
-			return opt_set((enum opt_mode)i);
-	}
-	return -EINVAL;
+	int i = match_string(names, ARRAY_SIZE(names), name);
+
+	return i < 0 ? i : opt_set((enum opt_mode)i);
 }
 
 int opt_sync(void)

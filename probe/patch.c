@@ -35,7 +35,7 @@
 #include <kernel/vm.h>
 #include <kernel/wait.h>
 #include <lib/errno.h>
-#include <lib/string.h>
+#include <lib/text.h>
 #include <probe/patch.h>
 #include "site.h"
 
@@ -74,13 +74,12 @@ const char *patch_mode_name(enum patch_mode m)
 
 int patch_mode_parse(const char *name)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(mode_names); i++) {
-		if (strcmp(name, mode_names[i]) == 0) {
-			mode = (enum patch_mode)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
+	int i = match_string(mode_names, ARRAY_SIZE(mode_names), name);
+
+	if (i < 0)
+		return i;
+	mode = (enum patch_mode)i;
+	return 0;
 }
 
 /* This CPU's alias page is in use: an NMI must keep off it. */

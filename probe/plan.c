@@ -6,7 +6,7 @@
 #include <arch/emit.h>
 #include <arch/regs.h>
 #include <lib/errno.h>
-#include <lib/string.h>
+#include <lib/text.h>
 #include "site.h"
 
 static const char *const names[] = {
@@ -35,13 +35,12 @@ const char *probe_plan_name(enum probe_plan plan)
 
 int probe_plan_parse(const char *name)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
-		if (!strcmp(name, names[i])) {
-			forced = (enum probe_plan)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
+	int i = match_string(names, ARRAY_SIZE(names), name);
+
+	if (i < 0)
+		return i;
+	forced = (enum probe_plan)i;
+	return 0;
 }
 
 /* In kernel mode, with a usable stack, and all other things being equal. */

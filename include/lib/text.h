@@ -37,6 +37,10 @@ int __must_check text_word(const char **text, char *word, size_t size);
  */
 bool glob_match(const char *pattern, const char *s);
 
+/* Index of @s among the @n @names, of which some may be NULL; or -EINVAL. */
+int __must_check match_string(const char *const names[], unsigned n,
+			      const char *s);
+
 /*
  * Parses the number at the start of @s. @base is 2..36, or 0 for what the
  * prefix says: 0x, 0b, 0o or decimal (a leading 0 alone is no octal). *@end, if

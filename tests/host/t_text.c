@@ -23,6 +23,19 @@ TEST(text, strscpy_always_terminates)
 	EXPECT_EQ(strscpy(buf, "", 1), 0);
 }
 
+TEST(text, match_string_finds_whole_names_only)
+{
+	static const char *const names[] = { "off", NULL, "on", "" };
+
+	EXPECT_EQ(match_string(names, 4, "off"), 0);
+	EXPECT_EQ(match_string(names, 4, "on"), 2);
+	EXPECT_EQ(match_string(names, 4, ""), 3);
+	EXPECT_EQ(match_string(names, 3, ""), -EINVAL);
+	EXPECT_EQ(match_string(names, 4, "o"), -EINVAL);
+	EXPECT_EQ(match_string(names, 4, "one"), -EINVAL);
+	EXPECT_EQ(match_string(names, 0, "off"), -EINVAL);
+}
+
 TEST(text, words_are_separated_by_any_white_space)
 {
 	const char *text = "  probe\tadd  x+4 \n";
