@@ -1,33 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
  * What stands in the text: nothing of ours, a breakpoint, or a jump. Makes it
- * follow a change of sites, in an order in which every intermediate state of the
- * text is right for a CPU that runs it.
- *
- *			 down		    up
- *	jump ---------> breakpoint ---------> jump
- *		   nothing <--> breakpoint
+ * follow a change of sites.
  *
  * A breakpoint is always right: its site can be found. A jump is right as long as
  * all bytes of it stand, and those behind its own instruction are its neighbours'
- * (jump.h). Hence
+ * (jump.h). So whoever's bytes change takes the jumps below that include them
+ * along, and these those that include *theirs*: a change is looked at from high
+ * addresses to low ones, each site after all that its jump can be read from. It
+ * is decided there what is to stand, and then written at once; patch.c has an
+ * order in which every intermediate state is right for a CPU that runs it.
  *
- *	- before bytes change, jumps that include them go down, and before these
- *	  do, those that include *their* bytes: lowest address first;
- *	- a jump goes up after all that it includes: highest address first;
- *
- * each in a round of its own, as a round is seen by other CPUs in any order.
- * Which jumps go up is opt.c's to say. Those that had to go down without being
- * meant are its to try again.
- *
- * Everything is under probe_mutex. Nothing here fails: without memory rounds are
- * small.
+ * Everything is under probe_mutex. Nothing here fails: without memory there are
+ * no jumps, and patches are few at a time.
  */
 #include <kernel/heap.h>
 #include <kernel/panic.h>
 #include <kernel/quiesce.h>
 #include <kernel/thread.h>
-#include <lib/sort.h>
 #include <lib/string.h>
 #include <probe/opt.h>
 #include <probe/patch.h>
@@ -40,50 +30,7 @@ STATIC_ASSERT(offsetof(struct thread, preempt_count) == THREAD_PREEMPT);
 /* How far a jump can reach: a region, whose last instruction is the longest. */
 #define REACH_MAX (ARCH_JUMP_SIZE - 1 + ARCH_PATCH_MAX)
 
-/* Writing ---------------------------------------------------------------------- */
-
-struct round {
-	struct text_patch *patches;
-	unsigned room, n;
-};
-
-static int by_address(const void *a, const void *b)
-{
-	unsigned long x = ((const struct text_patch *)a)->addr;
-	unsigned long y = ((const struct text_patch *)b)->addr;
-
-	return x < y ? -1 : x > y;
-}
-
-static void round_end(struct round *r)
-{
-	sort(r->patches, r->n, sizeof(*r->patches), by_address);
-	if (r->n > 0 && text_patch(r->patches, r->n) < 0)
-		panic("text_patch() refuses a change at %pS",
-		      (void *)r->patches[0].addr);
-	r->n = 0;
-}
-
-/* All sites can be found while their text changes: there are only hits. */
-static void no_resume(const struct text_patch *p, struct pt_regs *regs __unused)
-{
-	panic("no site at %pS", (void *)p->addr);
-}
-
-static void round_add(struct round *r, unsigned long addr, const u8 *bytes,
-		      unsigned len)
-{
-	struct text_patch *p = &r->patches[r->n];
-
-	p->addr = addr;
-	p->resume = no_resume;
-	p->len = (u8)len;
-	memcpy(p->bytes, bytes, len);
-	if (++r->n == r->room)
-		round_end(r);
-}
-
-/* What is to change --------------------------------------------------------------- */
+/* What is to stand --------------------------------------------------------------- */
 
 static bool changes(const struct site *s)
 {
@@ -91,35 +38,24 @@ static bool changes(const struct site *s)
 	       s->armed != site_wants_arming(s);
 }
 
-/* Jumps below that include bytes of @s become part of the change. */
-static void touch_below(const struct site *s, struct site_change *c)
+/*
+ * Jumps below that include bytes of @s become part of the change, in their place
+ * behind it.
+ */
+static void touch_below(struct site *s, struct site_change *c)
 {
-	for (unsigned i = 1; i < REACH_MAX; i++) {
-		struct site *below = site_find(s->addr - i);
+	struct site *below = s, **link = &s->next_changed;
 
-		if (!below)
+	while ((below = site_below(below)) &&
+	       below->addr + REACH_MAX > s->addr) {
+		while (*link && (*link)->addr > below->addr)
+			link = &(*link)->next_changed;
+		if (below->changed)
 			continue;
 		opt_again(below);
-		if (below->detour && below->detour->jump.footprint > i)
-			site_touch(below, c);
-	}
-}
-
-/* They have jumps below, too. New ones are put in front. */
-static void close_over(struct site_change *c)
-{
-	struct site *done = NULL;
-
-	if (!ARCH_JUMP_PUNS || !opt_has_worked())
-		return;
-	while (c->sites != done) {
-		struct site *stop = done;
-
-		done = c->sites;
-		for (struct site *s = done; s != stop; s = s->next_changed) {
-			if (changes(s))
-				touch_below(s, c);
-		}
+		if (below->detour &&
+		    below->addr + below->detour->jump.footprint > s->addr)
+			site_insert(below, link, c);
 	}
 }
 
@@ -161,94 +97,96 @@ static struct site *reversed(struct site *list)
 	return result;
 }
 
-/* In order ----------------------------------------------------------------------- */
-
-static void retire(struct site *s, struct site_change *c)
+static void settle(struct site_change *c)
 {
-	struct detour *d = s->detour;
+	c->sites = reversed(sorted(c->sites, c->n));
+	for (struct site *s = c->sites; s; s = s->next_changed) {
+		if (c->plan_jumps && site_wants_arming(s))
+			opt_plan(s);
+		if (changes(s) && ARCH_JUMP_PUNS && opt_has_worked())
+			touch_below(s, c);
+	}
+}
 
+unsigned site_coming_text(const struct site *s, u8 *bytes)
+{
+	const struct detour *old = s->detour, *new = s->coming_detour;
+	unsigned len = ARCH_BREAK_SIZE;
+
+	memcpy(bytes, s->insn.bytes, ARCH_PATCH_MAX);
+	if (old) {
+		memcpy(bytes, old->jump.old, old->jump.len);
+		len = max(len, old->jump.len + 0u);
+	}
+	if (new) {
+		memcpy(bytes, new->jump.bytes, new->jump.len);
+		len = max(len, new->jump.len + 0u);
+	} else if (site_wants_arming(s)) {
+		memcpy(bytes, arch_break_insn, ARCH_BREAK_SIZE);
+	}
+	return len;
+}
+
+/* Writing ---------------------------------------------------------------------- */
+
+struct round {
+	struct text_patch *patches;
+	unsigned room, n;
+};
+
+/* All sites can be found while their text changes: there are only hits. */
+static void no_resume(const struct text_patch *p, struct pt_regs *regs __unused)
+{
+	panic("no site at %pS", (void *)p->addr);
+}
+
+static void retire(struct detour *d, struct site_change *c)
+{
 	WRITE_ONCE(d->exec.leaving, true);
 	d->next = c->detours;
 	c->detours = d;
-	s->detour = NULL;
 }
 
-static void take_down(struct round *r, struct site *s, struct site_change *c)
+static void round_add(struct round *r, struct site *s, struct site_change *c)
 {
-	u8 bytes[ARCH_PATCH_MAX];
-	const struct jump *j = &s->detour->jump;
+	struct text_patch *p = &r->patches[r->n++];
+	const struct detour *old = s->detour, *new = s->coming_detour;
 
-	memcpy(bytes, j->old, j->len);
+	*p = (struct text_patch){
+		.addr = s->addr,
+		.resume = no_resume,
+		.old_reach = old ? old->jump.footprint : 0,
+		.new_reach = new ? new->jump.footprint : 0,
+	};
+	p->len = (u8)site_coming_text(s, p->bytes);
 	s->armed = site_wants_arming(s);
-	if (s->armed)
-		memcpy(bytes, arch_break_insn, ARCH_BREAK_SIZE);
-	retire(s, c);
-	round_add(r, s->addr, bytes, j->len);
-}
-
-/* One round: those that no jump below includes which stands in it. More? */
-static bool round_down(struct round *r, struct site_change *c)
-{
-	unsigned long end = 0;
-	bool more = false;
-
-	for (struct site *s = c->sites; s; s = s->next_changed) {
-		const struct detour *d = s->detour;
-
-		if (!d)
-			continue;
-		if (end > s->addr)
-			more = true;
-		else
-			take_down(r, s, c);
-		end = max(end, s->addr + d->jump.footprint);
-	}
-	round_end(r);
-	return more;
-}
-
-static void put_up(struct round *r, struct site *s)
-{
-	struct detour *d = s->coming_detour;
-
-	s->detour = d;
+	if (s->detour)
+		retire(s->detour, c);
+	s->detour = s->coming_detour;
 	s->coming_detour = NULL;
-	round_add(r, s->addr, d->jump.bytes, d->jump.len);
 }
 
-/* The same, descending: those that include nothing that changes in it. */
-static bool round_up(struct round *r, struct site_change *c)
+static void round_end(struct round *r)
 {
-	unsigned long start = -1ul;
-	bool more = false;
-
-	for (struct site *s = c->sites; s; s = s->next_changed) {
-		const struct detour *d = s->coming_detour;
-
-		if (!d)
-			continue;
-		if (s->addr + d->jump.footprint > start)
-			more = true;
-		else
-			put_up(r, s);
-		start = s->addr;
-	}
-	round_end(r);
-	return more;
+	if (r->n > 0 && text_patch(r->patches, r->n) < 0)
+		panic("text_patch() refuses a change at %pS",
+		      (void *)r->patches[0].addr);
+	r->n = 0;
 }
 
-static void round_break(struct round *r, struct site_change *c)
+/* Room for @n patches: all at once, or jumps could not be in order. */
+static struct text_patch *room_for(unsigned n, struct site_change *c)
 {
-	for (struct site *s = c->sites; s; s = s->next_changed) {
-		bool wanted = site_wants_arming(s);
+	struct text_patch *many = kcalloc(n, sizeof(*many));
 
-		if (wanted == s->armed)
+	for (struct site *s = c->sites; !many && s; s = s->next_changed) {
+		if (!s->coming_detour)
 			continue;
-		s->armed = wanted;
-		round_add(r, s->addr, wanted ? arch_break_insn : s->insn.bytes,
-			  ARCH_BREAK_SIZE);
+		detour_free(s->coming_detour);
+		s->coming_detour = NULL;
+		s->no_jump = "out of memory";
 	}
-	round_end(r);
+	return many;
 }
 
 void probe_arm(struct site_change *c)
@@ -257,18 +195,19 @@ void probe_arm(struct site_change *c)
 	struct text_patch *many = NULL;
 	struct round r = { few, ARRAY_SIZE(few), 0 };
 
-	close_over(c);
+	settle(c);
 	if (c->n > ARRAY_SIZE(few))
-		many = kcalloc(c->n, sizeof(*many));
+		many = room_for(c->n, c);
 	if (many)
 		r = (struct round){ many, c->n, 0 };
-	c->sites = sorted(c->sites, c->n);
-	while (round_down(&r, c))
-		;
-	round_break(&r, c);
 	c->sites = reversed(c->sites);
-	while (round_up(&r, c))
-		;
+	for (struct site *s = c->sites; s; s = s->next_changed) {
+		if (changes(s))
+			round_add(&r, s, c);
+		if (r.n == r.room)
+			round_end(&r);
+	}
+	round_end(&r);
 	kfree(many);
 }
 

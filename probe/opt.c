@@ -137,19 +137,19 @@ static int emit(struct detour *d)
 	return 0;
 }
 
-/* What stands from @s on, and will when all that is coming does. */
+/* What stands from @s on, or will when its change is done. */
 static void read_text(const struct site *s, u8 *text)
 {
+	u8 coming[ARCH_PATCH_MAX];
+
 	memcpy(text, (const void *)s->addr, ARCH_JUMP_TEXT);
 	for (unsigned i = 1; i < ARCH_JUMP_TEXT; i++) {
 		const struct site *above = site_find(s->addr + i);
-		const struct jump *j;
 
-		if (!above || !above->coming_detour)
-			continue;
-		j = &above->coming_detour->jump;
-		memcpy(text + i, j->bytes,
-		       min(ARCH_JUMP_TEXT - i, j->len + 0u));
+		if (above && above->changed)
+			memcpy(text + i, coming,
+			       min(ARCH_JUMP_TEXT - i,
+				   site_coming_text(above, coming)));
 	}
 }
 
@@ -196,6 +196,21 @@ static const char *build(struct site *s)
 
 /* Working ----------------------------------------------------------------------- */
 
+void opt_plan(struct site *s)
+{
+	s->no_jump = refusal(s);
+	if (!s->no_jump)
+		s->no_jump = build(s);
+}
+
+bool opt_is_due(unsigned n)
+{
+	bool due = mode == OPT_EAGER || (mode == OPT_ON && n > BATCH);
+
+	has_worked |= due;
+	return due;
+}
+
 static bool is_candidate(const struct site *s)
 {
 	return s->armed && !s->detour && !s->no_jump;
@@ -209,7 +224,7 @@ static void finish(struct site_change *c)
 	for (s = c->sites; s; s = next) {
 		next = s->next_changed;
 		s->changed = false;
-		if (!s->detour)
+		if (!s->detour && !s->no_jump)
 			opt_again(s); /* it went down */
 	}
 	if (c->detours)
@@ -219,22 +234,17 @@ static void finish(struct site_change *c)
 /* Goes on at the highest address that is left. Returns whether there is more. */
 static bool do_batch(void)
 {
-	struct site_change c = { NULL };
+	struct site_change c = { .plan_jumps = true };
 	struct site *s = site_at_or_below(high);
 	unsigned long floor = low;
 
 	low = -1ul;
 	has_worked = true;
 	for (; s && s->addr >= floor && c.n < BATCH; s = site_below(s)) {
-		if (!is_candidate(s))
-			continue;
-		s->no_jump = refusal(s);
-		if (!s->no_jump)
-			s->no_jump = build(s);
-		if (!s->no_jump)
+		if (is_candidate(s))
 			site_touch(s, &c);
 	}
-	/* What is left; what goes down now is added. */
+	/* What is left; what changes near it is added. */
 	high = 0;
 	if (s && s->addr >= floor) {
 		low = floor;

@@ -9,10 +9,15 @@
  *	2	[BR n1 n2 n3 n4]  synchronised: all see the new tail
  *	3	[n0 n1 n2 n3 n4]  synchronised: nobody is in the trap any more
  *
- * Whoever comes by between 1 and 3 traps, and claim_patch() does for it what
+ * Whoever comes by between 1 and 3 traps, and patch_hit_break() does for it what
  * the new instruction does. Shorter changes are step 3 alone. (SDM 3A 9.1.3,
  * ISA 3.1 II 1.8 and B.2.) "Synchronised" is quiesce_cpus(): every CPU has taken
  * an interrupt, which serialises it, and is out of every trap.
+ *
+ * A jump may be read from bytes of those behind it, too (jump.h). So it is broken
+ * before they are, and its first byte comes after theirs: where such jumps go,
+ * step 1 is several, from low addresses to high ones, and where they come, so is
+ * step 3, from high ones to low ones.
  *
  * Stop mode: one write while all other CPUs stand still in stop_machine().
  *
@@ -42,7 +47,7 @@
 extern const char __text_start[], __text_end[];
 
 struct batch {
-	const struct text_patch *patches;
+	struct text_patch *patches;
 	unsigned n;
 };
 
@@ -166,20 +171,22 @@ static bool is_atomic(const struct text_patch *p)
 	return p->len <= ARCH_TEXT_ATOM;
 }
 
+static bool needs_break(const struct text_patch *p)
+{
+	return !is_atomic(p) || p->old_reach > p->len;
+}
+
 /* The steps of the protocol; each writes its piece of one patch. */
 
 static void write_break(struct writer *w, const struct text_patch *p)
 {
-	if (!is_atomic(p))
-		writer_put(w, p->addr, arch_break_insn, ARCH_BREAK_SIZE);
+	writer_put(w, p->addr, arch_break_insn, ARCH_BREAK_SIZE);
 }
 
 static void write_tail(struct writer *w, const struct text_patch *p)
 {
-	if (!is_atomic(p))
-		writer_put(w, p->addr + ARCH_BREAK_SIZE,
-			   p->bytes + ARCH_BREAK_SIZE,
-			   p->len - ARCH_BREAK_SIZE);
+	writer_put(w, p->addr + ARCH_BREAK_SIZE, p->bytes + ARCH_BREAK_SIZE,
+		   p->len - ARCH_BREAK_SIZE);
 }
 
 static void write_head(struct writer *w, const struct text_patch *p)
@@ -192,42 +199,92 @@ static void write_whole(struct writer *w, const struct text_patch *p)
 	writer_put(w, p->addr, p->bytes, p->len);
 }
 
-static void write_all(const struct batch *b,
+static void write_all(const struct text_patch *list,
 		      void (*step)(struct writer *w,
 				   const struct text_patch *p))
 {
 	struct writer w = { 0 };
 
-	for (unsigned i = 0; i < b->n; i++)
-		step(&w, &b->patches[i]);
+	for (; list; list = list->next)
+		step(&w, list);
 	writer_close(&w);
 }
 
-/* One step for all patches, @n times, all CPUs synchronised after each. */
-static void rounds(const struct batch *b, unsigned n,
+/* One step for all of @list, @n times, all CPUs synchronised after each. */
+static void rounds(const struct text_patch *list, unsigned n,
 		   void (*step)(struct writer *w, const struct text_patch *p))
 {
-	while (n-- > 0) {
-		write_all(b, step);
+	while (list && n-- > 0) {
+		write_all(list, step);
 		quiesce_cpus();
 	}
 }
 
+/* Those that stand behind a breakpoint for a while, or all; ascending. */
+static struct text_patch *ascending(const struct batch *b, bool all)
+{
+	struct text_patch *list = NULL;
+
+	for (unsigned i = b->n; i-- > 0;) {
+		if (!all && !needs_break(&b->patches[i]))
+			continue;
+		b->patches[i].next = list;
+		list = &b->patches[i];
+	}
+	return list;
+}
+
+static struct text_patch *descending(const struct batch *b)
+{
+	struct text_patch *list = NULL;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		b->patches[i].next = list;
+		list = &b->patches[i];
+	}
+	return list;
+}
+
+/*
+ * Takes those out of *@left that need not wait for others in it: going down, for
+ * jumps that are read from their bytes; going up, for those whose bytes they are
+ * read from.
+ */
+static struct text_patch *take_free(struct text_patch **left, bool up)
+{
+	struct text_patch *free, **free_end = &free, **left_end = left;
+	unsigned long edge = up ? ~0UL : 0;
+
+	for (struct text_patch *p = *left; p; p = p->next) {
+		bool waits = up ? p->addr + p->new_reach > edge
+				: edge > p->addr;
+		struct text_patch ***end = waits ? &left_end : &free_end;
+
+		edge = up ? p->addr : max(edge, p->addr + p->old_reach);
+		**end = p;
+		*end = &p->next;
+	}
+	*left_end = *free_end = NULL;
+	return free;
+}
+
 static void patch_by_break(const struct batch *b)
 {
-	bool long_ones = false;
+	struct text_patch *list = ascending(b, false);
+	bool breaks = list;
 
-	for (unsigned i = 0; i < b->n; i++)
-		long_ones |= !is_atomic(&b->patches[i]);
-	if (long_ones) {
+	if (breaks) {
 		/* Pairs with the acquire in patch_hit_break(). */
 		store_release(&active, b);
-		rounds(b, 2, write_break);
+		while (list)
+			rounds(take_free(&list, false), 2, write_break);
 		/* Nobody translates what stands behind a breakpoint: once. */
-		rounds(b, 1, write_tail);
+		rounds(ascending(b, false), 1, write_tail);
 	}
-	rounds(b, 2, write_head);
-	if (!long_ones)
+	list = descending(b);
+	while (list)
+		rounds(take_free(&list, true), 2, write_head);
+	if (!breaks)
 		return;
 	/* A trap on somebody else's breakpoint may be looking at it. */
 	store_release(&active, NULL);
@@ -236,7 +293,7 @@ static void patch_by_break(const struct batch *b)
 
 static int write_stopped(void *arg)
 {
-	write_all(arg, write_whole);
+	write_all(ascending(arg, true), write_whole);
 	return 0;
 }
 
@@ -260,8 +317,7 @@ static bool is_valid(const struct text_patch *p, enum patch_mode m)
 	       (is_atomic(p) || p->resume || m == PATCH_STOP);
 }
 
-int text_patch_mode(const struct text_patch *patches, unsigned n,
-		    enum patch_mode m)
+int text_patch_mode(struct text_patch *patches, unsigned n, enum patch_mode m)
 {
 	struct batch b = { .patches = patches, .n = n };
 	unsigned long end = 0;
@@ -283,7 +339,7 @@ int text_patch_mode(const struct text_patch *patches, unsigned n,
 	return err;
 }
 
-int text_patch(const struct text_patch *patches, unsigned n)
+int text_patch(struct text_patch *patches, unsigned n)
 {
 	return text_patch_mode(patches, n, mode);
 }
@@ -351,7 +407,7 @@ __noprobe bool patch_hit_break(unsigned long pc, struct pt_regs *regs)
 	struct retry *retry = &this_cpu_ref(retries);
 	u64 breakpoints = this_cpu()->traps[TRAP_BREAKPOINT];
 
-	if (p && !is_atomic(p)) {
+	if (p && needs_break(p)) {
 		__atomic_fetch_add(&stats.retries, 1, __ATOMIC_RELAXED);
 		instruction_pointer_set(regs, pc);
 		p->resume(p, regs);

@@ -174,12 +174,14 @@ void probe_finish(struct site_change *c)
 
 	for (s = c->sites; s; s = s->next_changed)
 		site_commit(s, c);
+	c->plan_jumps = opt_is_due(c->n);
 	probe_arm(c);
 	for (s = c->sites; s; s = next) {
 		next = s->next_changed;
 		s->changed = false;
 		if (s->probes) {
-			opt_again(s);
+			if (!c->plan_jumps)
+				opt_again(s);
 			continue;
 		}
 		site_unlink(s);

@@ -142,14 +142,19 @@ struct site *site_below(struct site *s)
 /* Stands where a probe was taken out without memory for a new set. */
 static struct kprobe gone;
 
-void site_touch(struct site *s, struct site_change *c)
+void site_insert(struct site *s, struct site **link, struct site_change *c)
 {
 	if (s->changed)
 		return;
 	s->changed = true;
-	s->next_changed = c->sites;
-	c->sites = s;
+	s->next_changed = *link;
+	*link = s;
 	c->n++;
+}
+
+void site_touch(struct site *s, struct site_change *c)
+{
+	site_insert(s, &c->sites, c);
 }
 
 /* What is prepared already was for other probes. */

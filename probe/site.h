@@ -163,6 +163,7 @@ struct site *site_below(struct site *s); /* the one before, or NULL */
 struct site_change {
 	struct site *sites;
 	unsigned n;
+	bool plan_jumps; /* at once, where they are possible */
 	struct probe_set *garbage;
 	struct kprobe *leaving;
 	struct detour *detours; /* that no jump leads to any more */
@@ -174,6 +175,8 @@ struct site_change {
  * old sets are garbage, for probe_sets_free() after quiescence.
  */
 void site_touch(struct site *s, struct site_change *c);
+/* The same, at a place in the list. */
+void site_insert(struct site *s, struct site **link, struct site_change *c);
 void site_add_probe(struct site *s, struct kprobe *p, struct site_change *c);
 void site_remove_probe(struct site *s, struct kprobe *p, struct site_change *c);
 /* -ENOMEM. Needed only where probes come: going needs no memory. */
@@ -222,6 +225,11 @@ void probe_finish(struct site_change *c);
 /* arm.c */
 /* Makes the text follow a change. Hits have to see it by then. */
 void probe_arm(struct site_change *c);
+/*
+ * What will stand at a site that changes, when all that is coming to it is
+ * decided. Returns how many of @bytes (ARCH_PATCH_MAX) change.
+ */
+unsigned site_coming_text(const struct site *s, u8 *bytes);
 /* Waits until nobody is in code that is leaving; frees the detours of @c. */
 void probe_leave_code(struct site_change *c);
 

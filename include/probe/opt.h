@@ -56,6 +56,10 @@ const char *jump_strategy_name(enum jump_strategy s);
 /* The engine's, under probe_mutex: */
 /* @s may have become possible. */
 void opt_again(struct site *s);
+/* Are the jumps of a change of @n sites to be part of it? */
+bool opt_is_due(unsigned n);
+/* Finds @s, which changes, a jump, or a reason why it has none. */
+void opt_plan(struct site *s);
 /* The end of a change. */
 void opt_changed(void);
 /* May there be jumps? */

@@ -34,6 +34,12 @@ struct text_patch {
 	void (*resume)(const struct text_patch *p, struct pt_regs *regs);
 	u8 len; /* 1..ARCH_PATCH_MAX, a multiple of ARCH_BREAK_SIZE */
 	u8 bytes[ARCH_PATCH_MAX];
+	/*
+	 * A jump that stands, or will, may be read from bytes of other patches of
+	 * the batch, too: from so many in all, or 0.
+	 */
+	u8 old_reach, new_reach;
+	struct text_patch *next; /* patch.c's */
 };
 
 /* The default mode: from the command line, changed by tests and the monitor. */
@@ -49,8 +55,8 @@ const char *patch_mode_name(enum patch_mode mode);
  * -EINVAL	order, length, alignment, not kernel text, or no resume()
  * Nothing was changed then.
  */
-int __must_check text_patch(const struct text_patch *patches, unsigned n);
-int __must_check text_patch_mode(const struct text_patch *patches, unsigned n,
+int __must_check text_patch(struct text_patch *patches, unsigned n);
+int __must_check text_patch_mode(struct text_patch *patches, unsigned n,
 				 enum patch_mode mode);
 
 /*
