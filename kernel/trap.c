@@ -60,6 +60,8 @@ static __noprobe bool claim_step_too(struct pt_regs *regs, struct trap *t)
 {
 	if (t->flags & TRAP_ALSO_STEP)
 		probe_hit_step(regs, t);
+	t->pc = instruction_pointer(regs);
+	probe_hit_watched(t);
 	return false;
 }
 

@@ -99,6 +99,14 @@ __noprobe bool probe_hit_fault(struct pt_regs *regs, struct trap *t)
 	return false;
 }
 
+__noprobe void probe_hit_watched(struct trap *t)
+{
+	const struct exec *x = exec_at(t->pc);
+
+	if (x)
+		t->pc = x->site->addr + x->site->insn.len;
+}
+
 static __always_inline bool is_direct(const struct hit *h)
 {
 	return READ_ONCE(h->resume) == resume_direct;

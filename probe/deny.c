@@ -6,13 +6,10 @@
  * as they are without probes: whether neighbours are armed, disabled or just
  * gone makes no difference.
  */
+#include <kernel/image.h>
 #include <kernel/symtab.h>
 #include <lib/errno.h>
 #include "site.h"
-
-extern const char __text_start[], __text_end[];
-extern const char __head_start[], __head_end[];
-extern const char __noprobe_text_start[], __noprobe_text_end[];
 
 /* Places in the image that are never probed, whatever stands there. */
 static const struct {

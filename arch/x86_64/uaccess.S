@@ -103,6 +103,8 @@ END(arch_poke)
 #define FAULT(fixup)   EXTABLE(1b, fixup)
 #define TRAPPED	       EXTABLE(2f, 2f); 2:
 
+	.text
+
 FUNC(sample_divide)
 	xor	%ecx, %ecx
 1:	div	%ecx

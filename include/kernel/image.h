@@ -10,6 +10,7 @@
 
 extern char __image_start[], __image_end[];
 extern char __text_start[], __text_end[];
+extern char __head_start[], __head_end[];
 extern char __noprobe_text_start[], __noprobe_text_end[];
 extern char __rodata_start[], __rodata_end[];
 extern char __data_start[], __data_end[];

@@ -31,6 +31,8 @@ bool probe_hit_step(struct pt_regs *regs, struct trap *t);
  * what the original would have given, and the search goes on.
  */
 bool probe_hit_fault(struct pt_regs *regs, struct trap *t);
+/* A data watchpoint traps behind the access: behind the original, in @t. */
+void probe_hit_watched(struct trap *t);
 /*
  * A fault that nobody can repair: if a handler is running, its own fault handler
  * is asked, and without its help the handler is abandoned.

@@ -11,17 +11,26 @@
 #include <tests/cases/step.h>
 #include <tests/test.h>
 
-static struct way {
-	const char *name;
-	enum probe_plan plan;
-	enum opt_mode opt;
-	unsigned possible; /* of the cases, with interrupts on */
-} ways[] = {
-	{ "stepped", PLAN_STEP, OPT_OFF, 0 },
-	{ "in a slot", PLAN_SLOT, OPT_OFF, 0 },
-	{ "emulated", PLAN_EMULATE, OPT_OFF, 0 },
-	{ "by a jump", PLAN_AUTO, OPT_EAGER, 0 },
+const struct step_way step_ways[STEP_WAYS] = {
+	[STEP_WAY_STEPPED] = { "stepped", PLAN_STEP, OPT_OFF },
+	[STEP_WAY_SLOT] = { "in a slot", PLAN_SLOT, OPT_OFF },
+	[STEP_WAY_EMULATED] = { "emulated", PLAN_EMULATE, OPT_OFF },
+	[STEP_WAY_JUMP] = { "by a jump", PLAN_AUTO, OPT_EAGER },
 };
+/* Of the cases, with interrupts on. */
+static unsigned possible[STEP_WAYS];
+
+void step_way_set(const struct step_way *way)
+{
+	static enum opt_mode before;
+	static bool is_set;
+
+	if (!is_set)
+		before = opt_mode();
+	is_set = way;
+	EXPECT_EQ(opt_set(way ? way->opt : before), 0);
+	probe_plan_set(way ? way->plan : PLAN_AUTO);
+}
 
 static int seen(struct kprobe *p __unused, struct pt_regs *regs __unused)
 {
@@ -42,7 +51,8 @@ static __noclone unsigned long call(const struct step_case *c, bool irqs,
 }
 
 /* Returns whether it can be probed in this way. */
-static bool check(const struct step_case *c, bool irqs, const struct way *way)
+static bool check(const struct step_case *c, bool irqs,
+		  const struct step_way *way)
 {
 	struct kprobe p = { .addr = c->at, .pre_handler = seen };
 	unsigned long want, got, state, state_then;
@@ -72,28 +82,24 @@ static bool check(const struct step_case *c, bool irqs, const struct way *way)
 
 void step_check(const struct step_case *c, bool irqs)
 {
-	enum opt_mode opt = opt_mode();
-
-	for (unsigned i = 0; i < ARRAY_SIZE(ways); i++) {
-		EXPECT_EQ(opt_set(ways[i].opt), 0);
-		probe_plan_set(ways[i].plan);
-		if (check(c, irqs, &ways[i]))
-			ways[i].possible += irqs;
-		else if (ways[i].plan == PLAN_AUTO)
+	for (unsigned i = 0; i < STEP_WAYS; i++) {
+		step_way_set(&step_ways[i]);
+		if (check(c, irqs, &step_ways[i]))
+			possible[i] += irqs;
+		else if (step_ways[i].plan == PLAN_AUTO)
 			FAIL("%s: %s", c->name, kprobe_reason());
 	}
-	probe_plan_set(PLAN_AUTO);
-	EXPECT_EQ(opt_set(opt), 0);
+	step_way_set(NULL);
 }
 
 TEST(step, every_instruction_does_what_it_does_unprobed)
 {
 	for (const struct step_case *c = step_cases; c < step_cases_end; c++)
 		step_check(c, true);
-	for (unsigned i = 0; i < ARRAY_SIZE(ways); i++) {
-		test_note("%s: %u of %ld", ways[i].name, ways[i].possible,
+	for (unsigned i = 0; i < STEP_WAYS; i++) {
+		test_note("%s: %u of %ld", step_ways[i].name, possible[i],
 			  step_cases_end - step_cases);
-		EXPECT_GE(ways[i].possible, 5);
+		EXPECT_GE(possible[i], 5);
 	}
 }
 

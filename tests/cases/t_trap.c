@@ -4,11 +4,17 @@
  * it can (arch_trap_samples).
  */
 #include <arch/cpu.h>
+#include <arch/insn.h>
+#include <kernel/image.h>
 #include <kernel/smp.h>
+#include <kernel/symtab.h>
 #include <kernel/thread.h>
 #include <kernel/trap.h>
+#include <lib/errno.h>
 #include <lib/string.h>
+#include <probe/kprobe.h>
 #include <tests/cases/keep_regs.h>
+#include <tests/cases/step.h>
 #include <tests/cases/threads.h>
 #include <tests/test.h>
 
@@ -84,6 +90,137 @@ TEST(trap, every_kind_has_a_name)
 
 	for (kind = 0; kind < TRAP_KIND_COUNT; kind++)
 		EXPECT_TRUE(trap_kind_name((enum trap_kind)kind));
+}
+
+/* Probed ----------------------------------------------------------------------- */
+
+#define PROBES_MAX 24 /* of one sample */
+
+static int seen_pre(struct kprobe *p __unused, struct pt_regs *regs __unused)
+{
+	return 0;
+}
+
+static void seen_post(struct kprobe *p __unused, struct pt_regs *regs __unused,
+		      unsigned long flags __unused)
+{
+}
+
+/* Probes all instructions of @s that may be; how many. */
+static unsigned probe_all(const struct trap_sample *s, struct kprobe *probes,
+			  bool post)
+{
+	unsigned long at = (unsigned long)s->raise;
+	struct symbol sym;
+	unsigned n = 0;
+
+	if (symtab_lookup(at, &sym))
+		FAIL("%s: no function", s->name);
+	for (; at < sym.addr + sym.size && n < PROBES_MAX; at++) {
+		probes[n] = (struct kprobe){
+			.addr = at,
+			.pre_handler = seen_pre,
+			.post_handler = post ? seen_post : NULL,
+		};
+		n += register_kprobe(&probes[n]) == 0;
+	}
+	return n;
+}
+
+/*
+ * With probes on and around it, on its fix-up and wherever else they may be, a
+ * trap happens where and as it would, and each instruction runs as often.
+ */
+static void raise_probed(const struct trap_sample *s,
+			 const struct step_way *way, bool post)
+{
+	static struct kprobe probes[PROBES_MAX];
+	struct trap want = raise(s), got;
+	unsigned n;
+
+	step_way_set(way);
+	n = probe_all(s, probes, post);
+	got = raise(s);
+	for (unsigned i = n; i-- > 0; unregister_kprobe(&probes[i])) {
+		if (probes[i].nhit != 1 || probes[i].nmissed)
+			FAIL("%s, %s: %lu hits at %pS", s->name, way->name,
+			     probes[i].nhit, (void *)probes[i].addr);
+	}
+	step_way_set(NULL);
+	if (got.kind != want.kind || got.pc != want.pc ||
+	    got.addr != want.addr || got.flags != want.flags)
+		FAIL("%s, %s: %s at %pS, not %s at %pS", s->name, way->name,
+		     got.name, (void *)got.pc, want.name, (void *)want.pc);
+}
+
+/* Who steps or watches himself sees the engine at work: docs/hit.md. */
+static bool is_for(const struct trap_sample *s, unsigned way, bool post)
+{
+	if (s->kind == TRAP_WATCH)
+		return !post && (way == STEP_WAY_SLOT || way == STEP_WAY_JUMP);
+	return s->kind != TRAP_STEP;
+}
+
+TEST(trap, probes_leave_every_trap_where_and_what_it_is)
+{
+	const struct trap_sample *s = arch_trap_samples;
+
+	for (; s < arch_trap_samples + arch_trap_sample_count; s++) {
+		for (unsigned i = 0; i < 2 * STEP_WAYS; i++) {
+			if (is_for(s, i / 2, i & 1))
+				raise_probed(s, &step_ways[i / 2], i & 1);
+		}
+	}
+}
+
+/* The instruction that raises @s. */
+static bool find_raiser(const struct trap_sample *s, struct insn *insn)
+{
+	unsigned long pc = raise(s).pc;
+
+	return image_is_text(pc) &&
+	       arch_insn_decode(insn, (void *)pc, INSN_MAX_BYTES, pc) == 0;
+}
+
+TEST(trap, what_traps_by_design_is_refused_and_says_so)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < arch_trap_sample_count; i++) {
+		struct kprobe p = { .pre_handler = seen_pre };
+		struct insn insn;
+
+		if (!find_raiser(&arch_trap_samples[i], &insn) ||
+		    !(insn.flags & INSN_TRAP))
+			continue;
+		p.addr = insn.pc;
+		EXPECT_EQ(register_kprobe(&p), -EOPNOTSUPP);
+		EXPECT_TRUE(strstr(kprobe_reason(), "traps by design"));
+		n++;
+	}
+	EXPECT_GE(n, 2);
+}
+
+/* The unit may be off, and the registers are not in a frame. */
+TEST(trap, floating_point_and_vector_are_never_emulated)
+{
+	unsigned n = 0;
+
+	step_way_set(&step_ways[STEP_WAY_EMULATED]);
+	for (unsigned i = 0; i < arch_trap_sample_count; i++) {
+		struct kprobe p = { .pre_handler = seen_pre };
+		struct insn insn;
+
+		if (!find_raiser(&arch_trap_samples[i], &insn) ||
+		    arch_trap_samples[i].kind != TRAP_FLOAT)
+			continue;
+		EXPECT_TRUE(insn.flags & INSN_FPVEC);
+		p.addr = insn.pc;
+		EXPECT_EQ(register_kprobe(&p), -EOPNOTSUPP);
+		n++;
+	}
+	step_way_set(NULL);
+	EXPECT_GE(n, 1);
 }
 
 /* On every CPU ----------------------------------------------------------------- */

@@ -5,10 +5,14 @@
 #include <arch/cpu.h>
 #include <arch/regs.h>
 #include <arch/smp.h>
+#include <kernel/image.h>
 #include <kernel/percpu.h>
 #include <kernel/smp.h>
 #include <kernel/thread.h>
 #include <kernel/timer.h>
+#include <kernel/trap.h>
+#include <lib/errno.h>
+#include <lib/string.h>
 #include <probe/kprobe.h>
 #include <tests/test.h>
 
@@ -58,6 +62,41 @@ TEST(vectors, a_breakpoint_enters_c_aligned_on_the_stack_it_interrupted)
 	EXPECT_TRUE(at_break.irqs_off);
 	EXPECT_TRUE(at_break.own_cpu);
 	EXPECT_EQ(p.nhit, 1);
+}
+
+/* Translation off ------------------------------------------------------------ */
+
+void trap_in_real_mode(void);
+
+TEST(vectors, a_trap_with_translation_off_is_told_as_such)
+{
+	struct trap seen;
+	unsigned long msr;
+
+	preempt_disable();
+	msr = arch_mfmsr();
+	trap_in_real_mode();
+	seen = *trap_last_repaired();
+	EXPECT_EQ(arch_mfmsr(), msr);
+	preempt_enable();
+	EXPECT_EQ(seen.kind, TRAP_BREAKPOINT);
+	EXPECT_TRUE(seen.flags & TRAP_REAL_MODE);
+	EXPECT_LT(seen.pc - (unsigned long)trap_in_real_mode, 128);
+}
+
+/* So no probe's trap comes from there: nothing else runs so. */
+TEST(vectors, code_that_runs_with_translation_off_has_no_probes)
+{
+	struct kprobe p = { .pre_handler = look };
+	unsigned long end = (unsigned long)trap_in_real_mode + 64;
+
+	for (p.addr = (unsigned long)__head_start;
+	     p.addr < (unsigned long)__head_end; p.addr += 4)
+		EXPECT_EQ(register_kprobe(&p), -EACCES);
+	EXPECT_TRUE(strstr(kprobe_reason(), "exception vector"));
+	for (p.addr = (unsigned long)trap_in_real_mode; p.addr < end;
+	     p.addr += 4)
+		EXPECT_EQ(register_kprobe(&p), -EACCES);
 }
 
 /* NMIs ----------------------------------------------------------------------- */

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Names as the compiler left them, and a thousand probes that leave.
+ */
+#include <kernel/heap.h>
+#include <kernel/symtab.h>
+#include <kernel/timer.h>
+#include <lib/errno.h>
+#include <lib/string.h>
+#include <probe/kprobe.h>
+#include <probe/patch.h>
+#include <probe/site.h>
+#include <tests/test.h>
+
+static int count_only(struct kprobe *p __unused, struct pt_regs *regs __unused)
+{
+	return 0;
+}
+
+/* tests/kernel/t_symtab.c has a function of that name. */
+TEST(probe, a_piece_of_a_function_is_suggested_and_probed_by_its_own_name)
+{
+	struct kprobe p = { .symbol_name = "symtab_case",
+			    .pre_handler = count_only };
+
+	EXPECT_EQ(register_kprobe(&p), -ENOENT);
+	EXPECT_TRUE(strstr(kprobe_reason(), "symtab_case.constprop.7"));
+	p.symbol_name = "symtab_case.constprop.7";
+	EXPECT_EQ(register_kprobe(&p), 0);
+	EXPECT_EQ(unregister_kprobe(&p), 0);
+	/* An offset counts in the piece, not in what it was cut from. */
+	p.symbol_name = "symtab_case.constprop.7+0x1000";
+	EXPECT_EQ(register_kprobe(&p), -EINVAL);
+	EXPECT_TRUE(strstr(kprobe_reason(), "bytes only"));
+}
+
+#define MANY   1000
+#define SINGLE 100 /* of them, one by one: each waits for all CPUs */
+
+static bool may_be_probed(unsigned long addr)
+{
+	struct insn insn;
+	const char *why;
+	int err;
+
+	mutex_lock(&probe_mutex);
+	err = deny_check(addr, &insn, &why);
+	mutex_unlock(&probe_mutex);
+	return err == 0;
+}
+
+/* One on each function that may be probed, MANY at most. */
+static unsigned choose(struct kprobe *probes, struct kprobe **all)
+{
+	struct symbol sym;
+	unsigned n = 0;
+
+	for (unsigned long at = 0; n < MANY && symtab_next(at, &sym) == 0;
+	     at = sym.addr) {
+		if (!may_be_probed(symbol_entry(&sym)))
+			continue;
+		probes[n] = (struct kprobe){ .addr = symbol_entry(&sym),
+					     .pre_handler = count_only };
+		all[n] = &probes[n];
+		n++;
+	}
+	return n;
+}
+
+static u64 batches(void)
+{
+	struct patch_stats stats;
+
+	patch_stats_get(&stats);
+	return stats.batches;
+}
+
+TEST(probe, a_thousand_are_removed_by_one_change_of_text_or_each_by_its_own)
+{
+	struct kprobe *probes = kcalloc(MANY, sizeof(*probes));
+	struct kprobe **all = kcalloc(MANY, sizeof(*all));
+	u64 since, before;
+	unsigned n;
+
+	ASSERT_TRUE(probes && all);
+	n = choose(probes, all);
+	EXPECT_GT(n, MANY / 2);
+	ASSERT_EQ(register_kprobes(all, n), 0);
+	before = batches();
+	since = clock_ns();
+	EXPECT_EQ(unregister_kprobes(all, n), 0);
+	EXPECT_LE(batches() - before, 2);
+	EXPECT_LT(clock_ns() - since, 5 * NSEC_PER_SEC);
+
+	ASSERT_EQ(register_kprobes(all, n), 0);
+	before = batches();
+	since = clock_ns();
+	for (unsigned i = 0; i < SINGLE; i++)
+		EXPECT_EQ(unregister_kprobe(all[i]), 0);
+	EXPECT_LE(batches() - before, 2 * SINGLE);
+	EXPECT_LT(clock_ns() - since, SINGLE * (50 * NSEC_PER_MSEC));
+	EXPECT_EQ(unregister_kprobes(all + SINGLE, n - SINGLE), 0);
+	kfree(all);
+	kfree(probes);
+}
