@@ -37,6 +37,9 @@ TEST(probe, a_piece_of_a_function_is_suggested_and_probed_by_its_own_name)
 #define MANY   1000
 #define SINGLE 100 /* of them, one by one: each waits for all CPUs */
 
+/* Far more than it takes, also where the host has other things to do. */
+#define LONG_NS (60 * NSEC_PER_SEC)
+
 static bool may_be_probed(unsigned long addr)
 {
 	struct insn insn;
@@ -90,7 +93,7 @@ TEST(probe, a_thousand_are_removed_by_one_change_of_text_or_each_by_its_own)
 	since = clock_ns();
 	EXPECT_EQ(unregister_kprobes(all, n), 0);
 	EXPECT_LE(batches() - before, 2);
-	EXPECT_LT(clock_ns() - since, 5 * NSEC_PER_SEC);
+	EXPECT_LT(clock_ns() - since, LONG_NS);
 
 	ASSERT_EQ(register_kprobes(all, n), 0);
 	before = batches();
@@ -98,7 +101,7 @@ TEST(probe, a_thousand_are_removed_by_one_change_of_text_or_each_by_its_own)
 	for (unsigned i = 0; i < SINGLE; i++)
 		EXPECT_EQ(unregister_kprobe(all[i]), 0);
 	EXPECT_LE(batches() - before, 2 * SINGLE);
-	EXPECT_LT(clock_ns() - since, SINGLE * (50 * NSEC_PER_MSEC));
+	EXPECT_LT(clock_ns() - since, LONG_NS);
 	EXPECT_EQ(unregister_kprobes(all + SINGLE, n - SINGLE), 0);
 	kfree(all);
 	kfree(probes);
