@@ -27,7 +27,7 @@
 #define DELAY_NS (10 * NSEC_PER_MSEC)
 
 /* All under probe_mutex. */
-static enum opt_mode mode;
+static enum opt_mode mode = OPT_ON;
 static bool has_worked;
 static enum jump_strategy wished;
 static bool none_wished;
@@ -38,10 +38,12 @@ static struct wait_queue queue = WAIT_QUEUE(queue);
 
 void opt_again(struct site *s)
 {
+	bool was_done = low > high;
+
 	s->no_jump = NULL;
 	low = min(low, s->addr);
 	high = max(high, s->addr);
-	if (mode == OPT_ON)
+	if (was_done && mode == OPT_ON)
 		wake_up(&queue);
 }
 
@@ -321,6 +323,7 @@ int opt_set(enum opt_mode new_mode)
 		finish(&c);
 	opt_changed();
 	mutex_unlock(&probe_mutex);
+	wake_up(&queue); /* there may be work that was left */
 	return 0;
 }
 

@@ -459,7 +459,7 @@ static int print_stops(void)
 	static const struct row row = { .probes = BATCH_MAX };
 	enum patch_mode before = patch_mode();
 	struct cost up, down;
-	int err = 0;
+	int err = opt_set(OPT_OFF);
 
 	for (unsigned m = PATCH_BREAK; m <= PATCH_STOP && !err; m++) {
 		patch_mode_set((enum patch_mode)m);

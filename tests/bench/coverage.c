@@ -210,13 +210,17 @@ static void print_tally(void)
 static int cmd_coverage(const struct monitor_call *call __unused)
 {
 	struct symbol sym = { .addr = 0 };
+	enum opt_mode before = opt_mode();
+	int err = opt_set(OPT_OFF); /* jumps only when asked for */
 
+	if (err)
+		return err;
 	memset(&tally, 0, sizeof(tally));
 	tally.single.name = " single";
 	while (symtab_next(sym.addr, &sym) == 0)
 		try_function(&sym);
 	print_tally();
-	return 0;
+	return opt_set(before);
 }
 MONITOR_COMMAND("coverage", "", "probe every instruction, one at a time",
 		cmd_coverage);

@@ -237,6 +237,7 @@ static void toggle(enum patch_mode mode)
 	struct kprobe p = { .symbol_name = "detour_target",
 			    .pre_handler = see };
 	enum patch_mode before = patch_mode();
+	enum opt_mode opt = opt_mode();
 	struct thread *threads[MAX_CPUS];
 	unsigned long wrong[MAX_CPUS] = { 0 };
 
@@ -260,6 +261,7 @@ static void toggle(enum patch_mode mode)
 	}
 	EXPECT_EQ(unregister_kprobe(&p), 0);
 	patch_mode_set(before);
+	EXPECT_EQ(opt_set(opt), 0);
 }
 
 TEST(detour, jumps_come_and_go_under_running_threads_by_break)

@@ -701,6 +701,7 @@ TEST(session, explain_says_why_not_or_how_and_by_whom)
 	struct kprobe p = probe_of(s, good_pre);
 	char text[400], few[8];
 
+	p.flags = KPROBE_FLAG_NO_JUMP;
 	EXPECT_EQ(probe_explain(0x10, text, sizeof(text)), -EINVAL);
 	EXPECT_TRUE(strstr(text, "not in the kernel's text"));
 	ASSERT_EQ(register_kprobe(&p), 0);
@@ -758,6 +759,7 @@ TEST(session, explain_names_the_plan_and_hits_follow_it)
 	for (unsigned i = 0; i < ARRAY_SIZE(plans); i++) {
 		struct kprobe p = probe_of(NULL, good_pre);
 
+		p.flags = KPROBE_FLAG_NO_JUMP; /* traps are counted */
 		p.post_handler = plans[i].post ? good_post : NULL;
 		probe_plan_set(plans[i].forced);
 		ASSERT_EQ(register_kprobe(&p), 0);

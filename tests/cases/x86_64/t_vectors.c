@@ -61,7 +61,8 @@ static void call_probed_at_odd_stack(void)
 TEST(vectors, a_breakpoint_enters_c_aligned_on_the_stack_it_interrupted)
 {
 	struct kprobe p = { .addr = (unsigned long)probed,
-			    .pre_handler = look };
+			    .pre_handler = look,
+			    .flags = KPROBE_FLAG_NO_JUMP };
 
 	ASSERT_EQ(register_kprobe(&p), 0);
 	probed();
@@ -105,7 +106,8 @@ static void nest(void *arg, struct pt_regs *regs)
 TEST(vectors, an_nmi_within_an_nmi_leaves_both_frames_whole)
 {
 	struct kprobe p = { .addr = (unsigned long)probed,
-			    .pre_handler = look };
+			    .pre_handler = look,
+			    .flags = KPROBE_FLAG_NO_JUMP };
 	unsigned cpu;
 	int err;
 
