@@ -156,6 +156,8 @@ static __noprobe void abandon(struct pt_regs *regs, enum kprobe_verdict why,
 	h->faulting = false;
 	if (is_direct(h))
 		probe_hit_direct_abandoned(h);
+	/* Others may have sent an NMI for the same call: it comes too late. */
+	cpu->hit_turns++;
 	current->preempt_count = h->preempt_count;
 	arch_trap_restart(regs, h->regs, restart);
 }

@@ -13,7 +13,9 @@
 #include <kernel/vm.h>
 #include <lib/errno.h>
 #include <lib/string.h>
+#include <probe/hit.h>
 #include <probe/kprobe.h>
+#include <probe/opt.h>
 #include <probe/site.h>
 #include <probe/watch.h>
 #include <tests/test.h>
@@ -183,6 +185,61 @@ TEST(isolate, a_handler_that_never_returns_is_abandoned_alone)
 	ASSERT_EQ(probe_budget_set(20 * NSEC_PER_MSEC), 0);
 	check(&bad, KPROBE_OVERDUE);
 	ASSERT_EQ(probe_budget_set(budget), 0);
+}
+
+static bool looping;
+static unsigned abandoned;
+
+static int mark_and_loop(struct kprobe *p, struct pt_regs *regs)
+{
+	WRITE_ONCE(looping, true);
+	return loop_pre(p, regs);
+}
+
+static void call_target(void *arg __unused)
+{
+	EXPECT_EQ(isolate_target(4, 2), 42);
+}
+
+/* In an NMI, as if those of two CPUs had come at once. */
+static void find_overdue_twice(void *arg __unused, struct pt_regs *regs)
+{
+	u64 turn = probe_hit_turn(this_cpu());
+
+	probe_hit_nmi_exit(false); /* the watch is asked before */
+	abandoned += probe_hit_overdue(regs, turn);
+	abandoned += probe_hit_overdue(regs, turn);
+	probe_hit_nmi_enter();
+}
+
+static void abandon_twice(unsigned flags)
+{
+	struct kprobe bad = { .symbol_name = "isolate_target",
+			      .pre_handler = mark_and_loop,
+			      .flags = flags };
+	struct thread *t;
+
+	looping = false;
+	abandoned = 0;
+	ASSERT_EQ(register_kprobe(&bad), 0);
+	EXPECT_EQ(opt_sync(), 0);
+	t = thread_create_on("victim", BIT(1), call_target, NULL);
+	ASSERT_TRUE(t);
+	while (!READ_ONCE(looping))
+		thread_yield();
+	EXPECT_EQ(smp_nmi_call(1, find_overdue_twice, NULL), 0);
+	thread_join(t);
+	EXPECT_EQ(abandoned, 1);
+	EXPECT_EQ(bad.verdict, KPROBE_OVERDUE);
+	EXPECT_EQ(unregister_kprobe(&bad), 0);
+}
+
+TEST(isolate, a_handler_that_several_cpus_find_overdue_is_abandoned_once)
+{
+	if (cpu_count < 2)
+		SKIP("needs a second CPU that notices");
+	abandon_twice(KPROBE_FLAG_NO_JUMP);
+	abandon_twice(0);
 }
 
 static unsigned fixed_faults;
