@@ -80,7 +80,10 @@ static __always_inline void go_on(struct cpu *cpu, struct hit *h,
 static __noprobe void displaced(struct cpu *cpu, struct hit *h,
 				struct pt_regs *regs);
 
-/* Not if it would fault: then the hardware shall have it. */
+/*
+ * Not if it would fault: then the hardware shall have it. The emulator may be
+ * probed, since only the outermost hit uses it: a hit in there is a nested one.
+ */
 static __noprobe bool emulate(const struct insn *insn, struct pt_regs *regs)
 {
 	struct insn_op op;
@@ -99,7 +102,8 @@ static __noprobe void displace_with_care(struct cpu *cpu, struct hit *h)
 
 	if (h->go_on != h->set->run_at) {
 		go_on(cpu, h, h->go_on); /* a control probe's wish */
-	} else if (plan == PLAN_EMULATE && emulate(&s->insn, h->regs)) {
+	} else if (plan == PLAN_EMULATE && h == cpu->hits &&
+		   emulate(&s->insn, h->regs)) {
 		displaced(cpu, h, h->regs);
 	} else if (plan != PLAN_STEP && s->can_slot && !end) {
 		go_on(cpu, h, s->slot + ARCH_STEP_SIZE);

@@ -14,7 +14,7 @@
  * treat in its own way; and stores below the red zone, where the frame of our
  * own trap lies. The last are what `stdu r1,-4096(r1)` does.
  *
- * On the hit path: no-probe, any context.
+ * Any context, but never a hit inside a hit: so it may be probed.
  */
 #include <arch/insn.h>
 #include <arch/uaccess.h>
@@ -53,14 +53,14 @@ struct analysis {
 /* Results, all true ----------------------------------------------------------
  */
 
-static __noprobe bool to_cr(struct analysis *x, u32 bits, u32 value)
+static bool to_cr(struct analysis *x, u32 bits, u32 value)
 {
 	x->op->set |= INSN_SET_CCR;
 	x->op->ccr = ((u32)x->regs->ccr & ~bits) | (value & bits);
 	return true;
 }
 
-static __noprobe bool to_cr_field(struct analysis *x, unsigned field, u32 value)
+static bool to_cr_field(struct analysis *x, unsigned field, u32 value)
 {
 	unsigned shift = 28 - 4 * field;
 
@@ -68,8 +68,8 @@ static __noprobe bool to_cr_field(struct analysis *x, unsigned field, u32 value)
 }
 
 /* LT, GT or EQ, and a copy of SO. */
-static __noprobe bool to_cr_compared(struct analysis *x, unsigned field,
-				     bool less, bool greater)
+static bool to_cr_compared(struct analysis *x, unsigned field, bool less,
+			   bool greater)
 {
 	u32 value = less ? CR_LT : greater ? CR_GT : CR_EQ;
 
@@ -78,7 +78,7 @@ static __noprobe bool to_cr_compared(struct analysis *x, unsigned field,
 	return to_cr_field(x, field, value);
 }
 
-static __noprobe bool to_gpr(struct analysis *x, unsigned reg, u64 value)
+static bool to_gpr(struct analysis *x, unsigned reg, u64 value)
 {
 	x->op->set |= INSN_SET_RT;
 	x->op->rt = reg;
@@ -86,19 +86,19 @@ static __noprobe bool to_gpr(struct analysis *x, unsigned reg, u64 value)
 	return true;
 }
 
-static __noprobe bool to_rt(struct analysis *x, u64 value)
+static bool to_rt(struct analysis *x, u64 value)
 {
 	return to_gpr(x, x->rt, value);
 }
 
 /* Logical instructions and shifts name their target in RA. */
-static __noprobe bool to_ra(struct analysis *x, u64 value)
+static bool to_ra(struct analysis *x, u64 value)
 {
 	return to_gpr(x, x->ra, value);
 }
 
 /* CR0 says how the result compares with 0. */
-static __noprobe bool record(struct analysis *x)
+static bool record(struct analysis *x)
 {
 	s64 value = (s64)x->op->rt_value;
 
@@ -106,19 +106,19 @@ static __noprobe bool record(struct analysis *x)
 }
 
 /* The same for instructions with Rc. */
-static __noprobe bool to_rt_rc(struct analysis *x, u64 value)
+static bool to_rt_rc(struct analysis *x, u64 value)
 {
 	to_rt(x, value);
 	return x->word & 1 ? record(x) : true;
 }
 
-static __noprobe bool to_ra_rc(struct analysis *x, u64 value)
+static bool to_ra_rc(struct analysis *x, u64 value)
 {
 	to_ra(x, value);
 	return x->word & 1 ? record(x) : true;
 }
 
-static __noprobe void set_carry(struct analysis *x, bool ca, bool ca32)
+static void set_carry(struct analysis *x, bool ca, bool ca32)
 {
 	x->op->set |= INSN_SET_XER;
 	x->op->xer = (x->regs->xer & ~(u64)(XER_CA | XER_CA32)) |
@@ -126,7 +126,7 @@ static __noprobe void set_carry(struct analysis *x, bool ca, bool ca32)
 }
 
 /* a + b + carry, which also sets both carries. */
-static __noprobe u64 add(struct analysis *x, u64 a, u64 b, bool carry)
+static u64 add(struct analysis *x, u64 a, u64 b, bool carry)
 {
 	u64 sum = a + b + carry;
 	u64 low = (u64)(u32)a + (u32)b + carry;
@@ -138,13 +138,13 @@ static __noprobe u64 add(struct analysis *x, u64 a, u64 b, bool carry)
 /* Branches -------------------------------------------------------------------
  */
 
-static __noprobe bool cr_bit(const struct analysis *x, unsigned bit)
+static bool cr_bit(const struct analysis *x, unsigned bit)
 {
 	return x->regs->ccr >> (31 - bit) & 1;
 }
 
 /* Does the branch go? Counts CTR down if BO says so. */
-static __noprobe bool taken(struct analysis *x)
+static bool taken(struct analysis *x)
 {
 	u32 bo = x->rt, bi = x->ra;
 	bool ctr_ok = true;
@@ -158,7 +158,7 @@ static __noprobe bool taken(struct analysis *x)
 	       (bo & BO_NO_CR || cr_bit(x, bi) == !!(bo & BO_IF_TRUE));
 }
 
-static __noprobe bool branch(struct analysis *x)
+static bool branch(struct analysis *x)
 {
 	u64 target = x->insn->target;
 
@@ -179,7 +179,7 @@ static __noprobe bool branch(struct analysis *x)
  */
 
 /* What a prefixed displacement is added to: the pc or a register. */
-static __noprobe u64 prefixed_address(const struct analysis *x)
+static u64 prefixed_address(const struct analysis *x)
 {
 	if (x->insn->flags & (INSN_PC_READ | INSN_PC_MEM))
 		return x->insn->target;
@@ -187,7 +187,7 @@ static __noprobe u64 prefixed_address(const struct analysis *x)
 }
 
 /* clang-format off */
-static __noprobe bool immediate(struct analysis *x)
+static bool immediate(struct analysis *x)
 {
 	u64 simm = (u64)x->simm, uimm = x->uimm, high = uimm << 16;
 
@@ -210,7 +210,7 @@ static __noprobe bool immediate(struct analysis *x)
 	}
 }
 
-static __noprobe bool arithmetic(struct analysis *x)
+static bool arithmetic(struct analysis *x)
 {
 	bool carry = x->regs->xer & XER_CA;
 	u64 a = x->a, b = x->b, all = ~0ull;
@@ -233,7 +233,7 @@ static __noprobe bool arithmetic(struct analysis *x)
 	}
 }
 
-static __noprobe bool logic(struct analysis *x)
+static bool logic(struct analysis *x)
 {
 	u64 s = x->s, b = x->b;
 	u32 low = s;
@@ -260,8 +260,8 @@ static __noprobe bool logic(struct analysis *x)
 /* clang-format on */
 
 /* CA says whether ones were lost from a negative number. */
-static __noprobe u64 shift_right_signed(struct analysis *x, s64 value,
-					unsigned bits, unsigned width)
+static u64 shift_right_signed(struct analysis *x, s64 value, unsigned bits,
+			      unsigned width)
 {
 	u64 lost = bits < width ? (u64)value & ((1ull << bits) - 1) : ~0ull;
 	bool ca = value < 0 && lost;
@@ -270,13 +270,13 @@ static __noprobe u64 shift_right_signed(struct analysis *x, s64 value,
 	return (u64)(value >> min(bits, 63u));
 }
 
-static __noprobe u64 rotate_left(u64 value, unsigned bits)
+static u64 rotate_left(u64 value, unsigned bits)
 {
 	return value << (bits & 63) | value >> (-bits & 63);
 }
 
 /* Ones from bit @first to bit @last, round the end if first > last. */
-static __noprobe u64 mask(unsigned first, unsigned last)
+static u64 mask(unsigned first, unsigned last)
 {
 	u64 from = ~0ull >> first, to = ~0ull << (63 - last);
 
@@ -284,13 +284,13 @@ static __noprobe u64 mask(unsigned first, unsigned last)
 }
 
 /* Into the register's old value, where the mask has ones. */
-static __noprobe u64 insert(const struct analysis *x, u64 value, u64 m)
+static u64 insert(const struct analysis *x, u64 value, u64 m)
 {
 	return (value & m) | (x->a & ~m);
 }
 
 /* clang-format off */
-static __noprobe bool shift(struct analysis *x)
+static bool shift(struct analysis *x)
 {
 	unsigned sh = x->rb, sh6 = sh | (x->word & 2) << 4;
 	unsigned n = x->b & 31, n6 = x->b & 63, n7 = x->b & 127;
@@ -311,7 +311,7 @@ static __noprobe bool shift(struct analysis *x)
 	}
 }
 
-static __noprobe bool rotate(struct analysis *x)
+static bool rotate(struct analysis *x)
 {
 	unsigned sh = x->rb, sh6 = sh | (x->word & 2) << 4;
 	unsigned m = insn_field(x->word, 21, 25);
@@ -340,7 +340,7 @@ static __noprobe bool rotate(struct analysis *x)
  */
 
 /* L (bit 10) makes them 64 bits wide. */
-static __noprobe bool compare_signed(struct analysis *x, s64 a, s64 b)
+static bool compare_signed(struct analysis *x, s64 a, s64 b)
 {
 	if (!insn_field(x->word, 10, 10)) {
 		a = (s32)a;
@@ -349,7 +349,7 @@ static __noprobe bool compare_signed(struct analysis *x, s64 a, s64 b)
 	return to_cr_compared(x, x->rt >> 2, a < b, b < a);
 }
 
-static __noprobe bool compare_unsigned(struct analysis *x, u64 a, u64 b)
+static bool compare_unsigned(struct analysis *x, u64 a, u64 b)
 {
 	if (!insn_field(x->word, 10, 10)) {
 		a = (u32)a;
@@ -358,13 +358,13 @@ static __noprobe bool compare_unsigned(struct analysis *x, u64 a, u64 b)
 	return to_cr_compared(x, x->rt >> 2, a < b, b < a);
 }
 
-static __noprobe bool to_cr_bit(struct analysis *x, bool value)
+static bool to_cr_bit(struct analysis *x, bool value)
 {
 	return to_cr(x, 1u << (31 - x->rt), value ? ~0u : 0);
 }
 
 /* clang-format off */
-static __noprobe bool condition(struct analysis *x)
+static bool condition(struct analysis *x)
 {
 	bool a = cr_bit(x, x->ra), b = cr_bit(x, x->rb);
 	bool c = cr_bit(x, insn_field(x->word, 21, 25));
@@ -397,21 +397,21 @@ static __noprobe bool condition(struct analysis *x)
 /* Special registers ----------------------------------------------------------
  */
 
-static __noprobe bool to_link(struct analysis *x, u64 value)
+static bool to_link(struct analysis *x, u64 value)
 {
 	x->op->set |= INSN_SET_LINK;
 	x->op->link = value;
 	return true;
 }
 
-static __noprobe bool to_ctr(struct analysis *x, u64 value)
+static bool to_ctr(struct analysis *x, u64 value)
 {
 	x->op->set |= INSN_SET_CTR;
 	x->op->ctr = value;
 	return true;
 }
 
-static __noprobe bool to_xer(struct analysis *x, u64 value)
+static bool to_xer(struct analysis *x, u64 value)
 {
 	x->op->set |= INSN_SET_XER;
 	x->op->xer = value;
@@ -419,7 +419,7 @@ static __noprobe bool to_xer(struct analysis *x, u64 value)
 }
 
 /* With L = 1 only EE and RI change (ISA 3.1 III 5.4.4). */
-static __noprobe bool to_msr(struct analysis *x, u64 value)
+static bool to_msr(struct analysis *x, u64 value)
 {
 	const u64 bits = MSR_EE | MSR_RI;
 
@@ -429,7 +429,7 @@ static __noprobe bool to_msr(struct analysis *x, u64 value)
 }
 
 /* The CR bits that an eight-bit field mask selects. */
-static __noprobe u32 cr_mask(u32 fxm)
+static u32 cr_mask(u32 fxm)
 {
 	u32 bits = 0;
 
@@ -440,7 +440,7 @@ static __noprobe u32 cr_mask(u32 fxm)
 }
 
 /* clang-format off */
-static __noprobe bool special(struct analysis *x)
+static bool special(struct analysis *x)
 {
 	u32 bits = cr_mask(insn_field(x->word, 12, 19));
 
@@ -467,7 +467,7 @@ static __noprobe bool special(struct analysis *x)
 /* Memory ---------------------------------------------------------------------
  */
 
-static __noprobe u64 access_address(const struct analysis *x)
+static u64 access_address(const struct analysis *x)
 {
 	if (x->insn->flags & INSN_PREFIXED)
 		return prefixed_address(x);
@@ -481,12 +481,12 @@ static __noprobe u64 access_address(const struct analysis *x)
 	}
 }
 
-static __noprobe u64 reverse(u64 value, unsigned size)
+static u64 reverse(u64 value, unsigned size)
 {
 	return __builtin_bswap64(value) >> (64 - 8 * size);
 }
 
-static __noprobe bool access(struct analysis *x)
+static bool access(struct analysis *x)
 {
 	unsigned how = x->arch->access;
 	unsigned size = 1u << (how & INSN_ACCESS_SIZE);
@@ -517,7 +517,7 @@ static __noprobe bool access(struct analysis *x)
 }
 
 /* Naturally aligned accesses are single, as the instruction's own are. */
-static __noprobe int load(struct insn_op *op, unsigned size, u64 *value)
+static int load(struct insn_op *op, unsigned size, u64 *value)
 {
 	const void *from = (const void *)(uintptr_t)op->ea;
 	u8 bytes[8] = { 0 };
@@ -531,7 +531,7 @@ static __noprobe int load(struct insn_op *op, unsigned size, u64 *value)
 	return 0;
 }
 
-static __noprobe int store(struct insn_op *op, unsigned size)
+static int store(struct insn_op *op, unsigned size)
 {
 	void *to = (void *)(uintptr_t)op->ea;
 	u8 bytes[8];
@@ -545,7 +545,7 @@ static __noprobe int store(struct insn_op *op, unsigned size)
 	return arch_copy_safe(to, bytes, size) ? -EFAULT : 0;
 }
 
-static __noprobe int access_memory(struct insn_op *op)
+static int access_memory(struct insn_op *op)
 {
 	unsigned size = 1u << (op->access & INSN_ACCESS_SIZE);
 	unsigned unused = 64 - 8 * size;
@@ -580,16 +580,14 @@ static family_fn *const families[EMU_FAMILIES] = {
 };
 
 /* Not in 32-bit mode; not what would trap. */
-static __noprobe bool may_emulate(const struct insn *insn,
-				  const struct pt_regs *regs)
+static bool may_emulate(const struct insn *insn, const struct pt_regs *regs)
 {
 	return insn->arch.emu && regs->msr & MSR_SF &&
 	       !(insn->flags & INSN_PRIV && regs->msr & MSR_PR);
 }
 
-__noprobe enum insn_emu arch_insn_analyse(const struct insn *insn,
-					  const struct pt_regs *regs,
-					  struct insn_op *op)
+enum insn_emu arch_insn_analyse(const struct insn *insn,
+				const struct pt_regs *regs, struct insn_op *op)
 {
 	u32 word = insn->arch.word;
 	struct analysis x = {
@@ -618,7 +616,7 @@ __noprobe enum insn_emu arch_insn_analyse(const struct insn *insn,
 	return op->access ? INSN_EMU_NEEDS_MEMORY : INSN_EMU_DONE_IN_REGS;
 }
 
-__noprobe int arch_insn_apply(struct insn_op *op, struct pt_regs *regs)
+int arch_insn_apply(struct insn_op *op, struct pt_regs *regs)
 {
 	int error = op->access ? access_memory(op) : 0;
 

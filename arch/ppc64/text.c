@@ -18,7 +18,7 @@ const u8 arch_break_insn[ARCH_BREAK_SIZE] = { 0x7f, 0xe0, 0x00, 0x08 };
 /* Blocks are larger on every CPU we run on; more steps do no harm. */
 #define CACHE_BLOCK 32
 
-static __always_inline void flush(const void *text, size_t len)
+static __noprobe void flush(const void *text, size_t len)
 {
 	unsigned long start = ALIGN_DOWN((unsigned long)text, CACHE_BLOCK);
 	unsigned long end = (unsigned long)text + len;

@@ -12,7 +12,7 @@
  * access rules), and stores below the stack pointer, where our own trap frame
  * is. A push is safe: the trap entry leaves room for it.
  *
- * On the hit path: no-probe, any context.
+ * Any context, but never a hit inside a hit: so it may be probed.
  */
 #include <arch/insn.h>
 #include <arch/uaccess.h>
@@ -120,7 +120,7 @@ static __always_inline u64 immediate(const struct insn *insn)
 }
 
 /* The memory operand's address, if rsp is @sp (SDM 2A 2.1.5). */
-static __noprobe u64 address(const struct analysis *x, u64 sp)
+static u64 address(const struct analysis *x, u64 sp)
 {
 	const struct arch_insn *a = x->a;
 	unsigned base = modrm_rm(a);
@@ -158,7 +158,7 @@ static __always_inline bool memory_offered(const struct analysis *x)
  */
 
 /* The stack operation behind push and call: room for @size bytes. */
-static __noprobe bool store_on_stack(struct analysis *x, unsigned size)
+static bool store_on_stack(struct analysis *x, unsigned size)
 {
 	if (is_user(x))
 		return false;
@@ -168,7 +168,7 @@ static __noprobe bool store_on_stack(struct analysis *x, unsigned size)
 	return true;
 }
 
-static __noprobe bool load_from_stack(struct analysis *x, unsigned size)
+static bool load_from_stack(struct analysis *x, unsigned size)
 {
 	if (is_user(x))
 		return false;
@@ -179,7 +179,7 @@ static __noprobe bool load_from_stack(struct analysis *x, unsigned size)
 }
 
 /* The r/m operand's value into @op->value, now or by a load. */
-static __noprobe bool read_rm(struct analysis *x, unsigned size)
+static bool read_rm(struct analysis *x, unsigned size)
 {
 	const struct arch_insn *a = x->a;
 
@@ -196,7 +196,7 @@ static __noprobe bool read_rm(struct analysis *x, unsigned size)
 	return true;
 }
 
-static __noprobe void to_reg(struct analysis *x, unsigned n, unsigned size)
+static void to_reg(struct analysis *x, unsigned n, unsigned size)
 {
 	x->op->dest = X86_TO_REG;
 	x->op->dest_reg = size == 1 ? byte_reg(x->a, n) : n;
@@ -204,7 +204,7 @@ static __noprobe void to_reg(struct analysis *x, unsigned n, unsigned size)
 }
 
 /* @op->store_value to the r/m operand. */
-static __noprobe bool write_rm(struct analysis *x, unsigned size)
+static bool write_rm(struct analysis *x, unsigned size)
 {
 	struct insn_op *op = x->op;
 
@@ -224,25 +224,25 @@ static __noprobe bool write_rm(struct analysis *x, unsigned size)
 /* Instructions ---------------------------------------------------------------
  */
 
-static __noprobe bool emu_nop(struct analysis *x)
+static bool emu_nop(struct analysis *x)
 {
 	(void)x;
 	return true;
 }
 
-static __noprobe bool emu_push_reg(struct analysis *x)
+static bool emu_push_reg(struct analysis *x)
 {
 	x->op->store_value = reg_get(x->regs, opcode_reg(x->a));
 	return store_on_stack(x, x->a->opsize);
 }
 
-static __noprobe bool emu_push_imm(struct analysis *x)
+static bool emu_push_imm(struct analysis *x)
 {
 	x->op->store_value = immediate(x->insn);
 	return store_on_stack(x, x->a->opsize);
 }
 
-static __noprobe bool emu_push_rm(struct analysis *x)
+static bool emu_push_rm(struct analysis *x)
 {
 	if (!read_rm(x, x->a->opsize))
 		return false;
@@ -251,14 +251,14 @@ static __noprobe bool emu_push_rm(struct analysis *x)
 	return store_on_stack(x, x->a->opsize);
 }
 
-static __noprobe bool emu_pop_reg(struct analysis *x)
+static bool emu_pop_reg(struct analysis *x)
 {
 	to_reg(x, opcode_reg(x->a), x->a->opsize);
 	return load_from_stack(x, x->a->opsize);
 }
 
 /* pop E: the address is computed with the new rsp (SDM 2B POP). */
-static __noprobe bool emu_pop_rm(struct analysis *x)
+static bool emu_pop_rm(struct analysis *x)
 {
 	if (!load_from_stack(x, x->a->opsize))
 		return false;
@@ -270,32 +270,32 @@ static __noprobe bool emu_pop_rm(struct analysis *x)
 	return write_rm(x, x->a->opsize);
 }
 
-static __noprobe bool emu_pushf(struct analysis *x)
+static bool emu_pushf(struct analysis *x)
 {
 	x->op->store_value = x->regs->flags & ~(FLAG_RF | FLAG_VM);
 	return store_on_stack(x, x->a->opsize);
 }
 
-static __noprobe bool emu_popf(struct analysis *x)
+static bool emu_popf(struct analysis *x)
 {
 	x->op->dest = X86_TO_FLAGS;
 	x->op->dest_size = x->a->opsize;
 	return load_from_stack(x, x->a->opsize);
 }
 
-static __noprobe bool emu_cli(struct analysis *x)
+static bool emu_cli(struct analysis *x)
 {
 	x->op->flags &= ~(u64)FLAG_IF;
 	return !is_user(x);
 }
 
-static __noprobe bool emu_sti(struct analysis *x)
+static bool emu_sti(struct analysis *x)
 {
 	x->op->flags |= FLAG_IF;
 	return !is_user(x);
 }
 
-static __noprobe bool emu_flag(struct analysis *x)
+static bool emu_flag(struct analysis *x)
 {
 	u64 *flags = &x->op->flags;
 
@@ -319,7 +319,7 @@ static __noprobe bool emu_flag(struct analysis *x)
 	return true;
 }
 
-static __noprobe bool emu_call_rel(struct analysis *x)
+static bool emu_call_rel(struct analysis *x)
 {
 	x->op->store_value = x->op->pc;
 	x->op->pc = x->insn->target;
@@ -327,28 +327,28 @@ static __noprobe bool emu_call_rel(struct analysis *x)
 }
 
 /* The target is read before the push (SDM 2A CALL). */
-static __noprobe bool emu_call_rm(struct analysis *x)
+static bool emu_call_rm(struct analysis *x)
 {
 	x->op->store_value = x->op->pc;
 	x->op->dest = X86_TO_PC;
 	return read_rm(x, 8) && store_on_stack(x, 8);
 }
 
-static __noprobe bool emu_jmp_rel(struct analysis *x)
+static bool emu_jmp_rel(struct analysis *x)
 {
 	x->op->pc = x->insn->target;
 	return true;
 }
 
 /* Not for user code: a target that is no address would fault in our iret. */
-static __noprobe bool emu_jmp_rm(struct analysis *x)
+static bool emu_jmp_rm(struct analysis *x)
 {
 	x->op->dest = X86_TO_PC;
 	return !is_user(x) && read_rm(x, 8);
 }
 
 /* Condition codes in pairs: the odd one negates (SDM 1 B.1). */
-static __noprobe bool condition(unsigned code, u64 flags)
+static bool condition(unsigned code, u64 flags)
 {
 	static const u16 any_of[8] = {
 		FLAG_OF, FLAG_CF, FLAG_ZF, FLAG_CF | FLAG_ZF,
@@ -361,7 +361,7 @@ static __noprobe bool condition(unsigned code, u64 flags)
 	return holds != (code & 1);
 }
 
-static __noprobe bool emu_jcc(struct analysis *x)
+static bool emu_jcc(struct analysis *x)
 {
 	if (condition(x->a->opcode & 15, x->regs->flags))
 		x->op->pc = x->insn->target;
@@ -369,7 +369,7 @@ static __noprobe bool emu_jcc(struct analysis *x)
 }
 
 /* loopne loope loop jrcxz; 67 makes the counter ecx (SDM 2A LOOP, JCC). */
-static __noprobe bool emu_loop(struct analysis *x)
+static bool emu_loop(struct analysis *x)
 {
 	bool narrow = x->a->prefixes & X86_P_ADDRSIZE;
 	bool zero = x->regs->flags & FLAG_ZF;
@@ -403,7 +403,7 @@ static __noprobe bool emu_loop(struct analysis *x)
 	return true;
 }
 
-static __noprobe bool emu_ret(struct analysis *x)
+static bool emu_ret(struct analysis *x)
 {
 	x->op->dest = X86_TO_PC;
 	if (!load_from_stack(x, 8))
@@ -412,7 +412,7 @@ static __noprobe bool emu_ret(struct analysis *x)
 	return true;
 }
 
-static __noprobe bool emu_leave(struct analysis *x)
+static bool emu_leave(struct analysis *x)
 {
 	if (is_user(x) || x->a->opsize != 8)
 		return false;
@@ -423,7 +423,7 @@ static __noprobe bool emu_leave(struct analysis *x)
 	return true;
 }
 
-static __noprobe bool emu_lea(struct analysis *x)
+static bool emu_lea(struct analysis *x)
 {
 	x->op->value = address(x, x->regs->sp);
 	to_reg(x, modrm_reg(x->a), x->a->opsize);
@@ -436,7 +436,7 @@ static __always_inline unsigned mov_size(const struct arch_insn *a)
 	return a->opcode & 1 ? a->opsize : 1;
 }
 
-static __noprobe bool emu_mov_to_rm(struct analysis *x)
+static bool emu_mov_to_rm(struct analysis *x)
 {
 	unsigned size = mov_size(x->a), n = modrm_reg(x->a);
 
@@ -445,7 +445,7 @@ static __noprobe bool emu_mov_to_rm(struct analysis *x)
 	return write_rm(x, size);
 }
 
-static __noprobe bool emu_mov_to_reg(struct analysis *x)
+static bool emu_mov_to_reg(struct analysis *x)
 {
 	unsigned size = mov_size(x->a);
 
@@ -453,14 +453,14 @@ static __noprobe bool emu_mov_to_reg(struct analysis *x)
 	return read_rm(x, size);
 }
 
-static __noprobe bool emu_mov_imm_reg(struct analysis *x)
+static bool emu_mov_imm_reg(struct analysis *x)
 {
 	x->op->value = immediate(x->insn);
 	to_reg(x, opcode_reg(x->a), x->a->opcode & 8 ? x->a->opsize : 1);
 	return true;
 }
 
-static __noprobe bool emu_mov_imm_rm(struct analysis *x)
+static bool emu_mov_imm_rm(struct analysis *x)
 {
 	x->op->store_value = immediate(x->insn);
 	return write_rm(x, mov_size(x->a));
@@ -493,9 +493,8 @@ static bool (*const analysers[])(struct analysis *) = {
 	[X86_EMU_MOV_IMM_RM] = emu_mov_imm_rm,
 };
 
-__noprobe enum insn_emu arch_insn_analyse(const struct insn *insn,
-					  const struct pt_regs *regs,
-					  struct insn_op *op)
+enum insn_emu arch_insn_analyse(const struct insn *insn,
+				const struct pt_regs *regs, struct insn_op *op)
 {
 	struct analysis x = { insn, &insn->arch, regs, op };
 
@@ -521,7 +520,7 @@ static __always_inline bool is_canonical(u64 va)
 	return !(va >> 47) || va >> 47 == 0x1ffff;
 }
 
-static __noprobe int access_memory(struct insn_op *op)
+static int access_memory(struct insn_op *op)
 {
 	if (op->load_size) {
 		op->value = 0;
@@ -547,7 +546,7 @@ static __noprobe int access_memory(struct insn_op *op)
 }
 
 /* Byte and word writes keep the rest, double words clear it (SDM 1 3.4.1.1). */
-static __noprobe void reg_set(struct pt_regs *regs, const struct insn_op *op)
+static void reg_set(struct pt_regs *regs, const struct insn_op *op)
 {
 	unsigned long *reg = reg_slot(regs, op->dest_reg);
 
@@ -563,7 +562,7 @@ static __noprobe void reg_set(struct pt_regs *regs, const struct insn_op *op)
 		*reg = op->value;
 }
 
-static __noprobe void flags_set(struct pt_regs *regs, const struct insn_op *op)
+static void flags_set(struct pt_regs *regs, const struct insn_op *op)
 {
 	unsigned long mask = FLAGS_POP;
 
@@ -573,7 +572,7 @@ static __noprobe void flags_set(struct pt_regs *regs, const struct insn_op *op)
 	regs->flags |= op->value & mask;
 }
 
-__noprobe int arch_insn_apply(struct insn_op *op, struct pt_regs *regs)
+int arch_insn_apply(struct insn_op *op, struct pt_regs *regs)
 {
 	int error = access_memory(op);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Names as the compiler left them, and a thousand probes that leave.
+ * Names as the compiler left them, a thousand probes that leave, and probes on
+ * what the engine itself uses.
  */
 #include <kernel/heap.h>
 #include <kernel/symtab.h>
@@ -9,6 +10,7 @@
 #include <lib/string.h>
 #include <probe/kprobe.h>
 #include <probe/patch.h>
+#include <probe/plan.h>
 #include <probe/site.h>
 #include <tests/test.h>
 
@@ -105,4 +107,47 @@ TEST(probe, a_thousand_are_removed_by_one_change_of_text_or_each_by_its_own)
 	EXPECT_EQ(unregister_kprobes(all + SINGLE, n - SINGLE), 0);
 	kfree(all);
 	kfree(probes);
+}
+
+static __noclone unsigned emulated(unsigned a)
+{
+	return a * 3;
+}
+
+static void nothing_post(struct kprobe *p __unused,
+			 struct pt_regs *regs __unused,
+			 unsigned long flags __unused)
+{
+}
+
+/* A hit with a post-handler is emulated, where that is possible. */
+TEST(probe, the_emulator_may_be_probed_while_it_works)
+{
+	struct kprobe target = { .symbol_name = "emulated",
+				 .pre_handler = count_only,
+				 .post_handler = nothing_post };
+	struct kprobe emulator[] = {
+		{ .symbol_name = "arch_insn_analyse",
+		  .pre_handler = count_only,
+		  .post_handler = nothing_post },
+		{ .symbol_name = "arch_insn_apply", .pre_handler = count_only },
+	};
+
+	for (unsigned plan = PLAN_AUTO; plan <= PLAN_STEP; plan++) {
+		probe_plan_set((enum probe_plan)plan);
+		if (register_kprobe(&emulator[0]))
+			continue; /* not emulated itself: nothing to see */
+		ASSERT_EQ(register_kprobe(&emulator[1]), 0);
+		ASSERT_EQ(register_kprobe(&target), 0);
+		for (unsigned i = 0; i < 100; i++)
+			EXPECT_EQ(emulated(i), 3 * i);
+		EXPECT_EQ(target.nhit, 100);
+		EXPECT_EQ(target.nmissed, 0);
+		if (kprobe_plan(&target) == PLAN_EMULATE)
+			EXPECT_GE(emulator[1].nmissed, 100);
+		EXPECT_EQ(unregister_kprobe(&target), 0);
+		EXPECT_EQ(unregister_kprobe(&emulator[0]), 0);
+		EXPECT_EQ(unregister_kprobe(&emulator[1]), 0);
+	}
+	probe_plan_set(PLAN_AUTO);
 }

@@ -3,7 +3,6 @@
  * What the emulator cannot show: that text which was written is thrown out of both
  * caches, in the order of the manual.
  */
-#include <arch/text.h>
 #include <kernel/symtab.h>
 #include <tests/test.h>
 
@@ -17,24 +16,52 @@ static const struct {
 	{ "isync", 0xffffffff, 0x4c00012c },
 };
 
-/* Do the words of @fn, one after the other, have them all, in this order? */
-static void expect_flush(unsigned long fn)
+#define BRANCH_MASK 0xfc000002 /* b, bl; not absolute */
+#define BRANCH	    0x48000000
+
+static unsigned long function(const char *name, struct symbol *sym)
+{
+	if (symtab_find(name, sym))
+		FAIL("there is no %s", name);
+	return sym->addr;
+}
+
+/* Do the words of flush(), one after the other, have them all, in this order? */
+TEST(text, what_writes_it_flushes_both_caches_in_order)
 {
 	unsigned step = 0;
 	struct symbol sym;
 
-	ASSERT_EQ(symtab_lookup(fn, &sym), 0);
-	for (unsigned long pc = sym.addr;
+	for (unsigned long pc = function("text.c:flush", &sym);
 	     pc < sym.addr + sym.size && step < ARRAY_SIZE(flush); pc += 4) {
 		if ((*(const u32 *)pc & flush[step].mask) == flush[step].word)
 			step++;
 	}
 	if (step < ARRAY_SIZE(flush))
-		FAIL("%s has no %s there", sym.name, flush[step].name);
+		FAIL("there is no %s", flush[step].name);
 }
 
-TEST(text, what_writes_it_flushes_both_caches_in_order)
+static bool leads_to(unsigned long pc, const struct symbol *to)
 {
-	expect_flush((unsigned long)arch_text_write);
-	expect_flush((unsigned long)arch_text_rewrite);
+	u32 word = *(const u32 *)pc;
+	long offset = (long)((u64)(word & 0x03fffffc) << 38) >> 38;
+
+	return (word & BRANCH_MASK) == BRANCH &&
+	       pc + offset - to->addr < to->size;
+}
+
+TEST(text, whatever_writes_it_ends_in_the_flush)
+{
+	static const char *const writers[] = { "arch_text_write",
+					       "arch_text_rewrite" };
+	struct symbol flushing, sym;
+
+	function("text.c:flush", &flushing);
+	for (unsigned i = 0; i < ARRAY_SIZE(writers); i++) {
+		unsigned long pc = function(writers[i], &sym);
+
+		while (pc < sym.addr + sym.size && !leads_to(pc, &flushing))
+			pc += 4;
+		EXPECT_LT(pc, sym.addr + sym.size);
+	}
 }
