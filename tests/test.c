@@ -340,6 +340,22 @@ int tests_run(const char *glob)
 	return count ? (int)total.failed : -ENOENT;
 }
 
+unsigned tests_find(const char *glob, const struct test **found, unsigned max)
+{
+	const struct test *test = NULL;
+	unsigned n = 0;
+
+	while (n < max && (test = next_test(test, glob)))
+		found[n++] = test;
+	return n;
+}
+
+void test_run_inside(const struct test *test)
+{
+	test->run();
+	current.skip = current.todo = NULL;
+}
+
 int tests_list(const char *glob)
 {
 	const struct test *test = NULL;

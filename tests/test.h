@@ -54,6 +54,12 @@ struct test {
  */
 int tests_run(const char *glob);
 
+/* The cases that the glob matches, in the order of tests_run(); how many. */
+unsigned tests_find(const char *glob, const struct test **found, unsigned max);
+
+/* Runs @test as a part of the case that runs: its failures are that one's. */
+void test_run_inside(const struct test *test);
+
 /* Prints the names of the cases that the glob matches; returns how many. */
 int tests_list(const char *glob);
 

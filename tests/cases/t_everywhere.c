@@ -1,41 +1,72 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probes on all of the kernel: on every function at once, and on one instruction
- * in sixteen, wherever that may be. The kernel must go on as if there were none,
- * and its text must be the same afterwards.
+ * A probe on every instruction of the kernel that may have one, all at once,
+ * while the kernel runs tests: threads, time, other CPUs, memory, changes of
+ * text. It must go on as if there were none. Once for each way in which a
+ * displaced instruction can be run.
+ *
+ * Everything is slow then: each instruction costs a trap, loops over memory
+ * included. So INSIDE names tests that are quick. The kernel's command line may
+ * say others, as long as they do not count traps or change probed text:
+ *
+ *	make run CMDLINE='test=everywhere.* everywhere=sched,timer,vm'
  */
+#include "../test.h"
+#include <arch/boot.h>
+#include <arch/mmu.h>
 #include <arch/regs.h>
+#include <kernel/bootinfo.h>
 #include <kernel/heap.h>
 #include <kernel/image.h>
+#include <kernel/percpu.h>
 #include <kernel/symtab.h>
+#include <kernel/thread.h>
+#include <kernel/timer.h>
 #include <lib/errno.h>
 #include <lib/hash.h>
 #include <lib/string.h>
+#include <lib/text.h>
 #include <probe/kprobe.h>
+#include <probe/plan.h>
 #include <probe/site.h>
+#include <tests/cases/patch_area.h>
 #include <tests/cases/work.h>
 
-#define ROUND  2000 /* probes at once */
-#define STRIDE 16   /* 1 takes minutes: loops over memory are stepped, too */
+#define INSIDE "trap.*s_own_last*,trap.every_kind*,list"
+
+/* So much memory is not in one piece. */
+#define PIECE	   1024
+#define PIECES	   256
+
+#define INSIDE_MAX 256
+
+struct batch {
+	struct kprobe **list;
+	unsigned n;
+};
+
 /*
- * Larger ones are code for other tests. Whether an instruction may be probed is
- * found out by decoding from the start, so a whole function is quadratic.
+ * What placing and removing probes runs itself is hot: with traps all over it,
+ * the rest would take minutes. So it comes last, and goes first.
  */
-#define FUNCTION_MAX 8192
+struct everywhere {
+	struct kprobe *pieces[PIECES];
+	unsigned n;
+	struct batch functions; /* their entries: is it hot? */
+	struct batch cold, hot;
+	enum probe_plan plan;
+	const struct test *inside[INSIDE_MAX];
+	unsigned nr_inside;
+};
 
-static unsigned long hits, wrong_pc;
+static unsigned long wrong_pc;
 
-static int on_hit(struct kprobe *p, struct pt_regs *regs)
+/* No-probe: it would hit itself, once for each of its instructions. */
+static __noprobe int on_hit(struct kprobe *p, struct pt_regs *regs)
 {
-	__atomic_fetch_add(&hits, 1, __ATOMIC_RELAXED);
-	if (instruction_pointer(regs) != p->addr)
-		__atomic_fetch_add(&wrong_pc, 1, __ATOMIC_RELAXED);
+	if (unlikely(instruction_pointer(regs) != p->addr))
+		wrong_pc++;
 	return 0;
-}
-
-static void after_hit(struct kprobe *p __unused, struct pt_regs *regs __unused,
-		      unsigned long flags __unused)
-{
 }
 
 static u64 text_hash(void)
@@ -44,128 +75,249 @@ static u64 text_hash(void)
 			    (size_t)(__text_end - __text_start));
 }
 
-static bool may_be_probed(unsigned long addr, struct insn *insn)
+/* Choosing ------------------------------------------------------------------ */
+
+/* Would a probe be accepted there? */
+static bool may_be_probed(const struct everywhere *e, unsigned long addr)
 {
+	bool slot, step;
+	u8 code[ARCH_SLOT_SIZE];
 	const char *why;
-	int error;
+	struct insn insn;
+	int err;
 
 	mutex_lock(&probe_mutex);
-	error = deny_check(addr, insn, &why);
+	err = deny_check(addr, &insn, &why);
 	mutex_unlock(&probe_mutex);
-	return error == 0;
+	if (err)
+		return false;
+	slot = arch_insn_relocate(&insn, NEAR_BASE, code, sizeof(code)) >= 0;
+	step = arch_probe_prepare(&insn, NEAR_BASE, code) == 0;
+	switch (e->plan) {
+	case PLAN_SLOT:
+		return slot;
+	case PLAN_STEP:
+		return step;
+	default:
+		return slot || step;
+	}
 }
 
-/* A collection of probes, registered and removed in one go. */
-struct round {
-	struct kprobe *probes;
-	struct kprobe **list;
-	unsigned n;
+static bool batch_alloc(struct batch *b)
+{
+	b->n = 0;
+	b->list = kcalloc(PIECES * PIECE, sizeof(*b->list));
+	if (!b->list)
+		FAIL("no memory for a list of probes");
+	return b->list;
+}
+
+static bool add(struct everywhere *e, struct batch *b, unsigned long addr)
+{
+	struct kprobe *p, **piece = &e->pieces[e->n / PIECE];
+
+	if (!may_be_probed(e, addr))
+		return true;
+	if (e->n % PIECE == 0)
+		*piece = kcalloc(PIECE, sizeof(*p));
+	if (!*piece || e->n == PIECES * PIECE) {
+		FAIL("no memory for probe %u", e->n);
+		return false;
+	}
+	p = *piece + e->n++ % PIECE;
+	p->addr = addr;
+	p->pre_handler = on_hit;
+	b->list[b->n++] = p;
+	return true;
+}
+
+/* Adds the instructions of @sym from @pc on: all, or one. */
+static bool add_function(struct everywhere *e, struct batch *b,
+			 const struct symbol *sym)
+{
+	unsigned long pc = sym->addr, end = pc + sym->size;
+	struct insn insn;
+
+	/* Its text is changed by who is called inside. */
+	if (pc == (unsigned long)patch_area)
+		return true;
+	for (; pc < end; pc += insn.len) {
+		if (arch_insn_decode(&insn, (const void *)pc,
+				     min(end - pc, INSN_MAX_BYTES + 0UL),
+				     pc) == -ENODATA)
+			break;
+		if (!add(e, b, pc))
+			return false;
+	}
+	return true;
+}
+
+/* Somewhere to place some probes at. */
+static __noclone u64 drill_ground(u64 a, u64 b)
+{
+	return a * b + (a ^ b) * (a + b) - (a & b);
+}
+
+/* Probes to be placed and removed while others are on all functions. */
+#define DRILL 6
+
+struct drill {
+	struct kprobe probes[DRILL], *list[DRILL];
 };
 
-static bool round_alloc(struct round *r)
+static bool drill_init(struct drill *d)
 {
-	r->n = 0;
-	r->probes = kcalloc(ROUND, sizeof(*r->probes));
-	r->list = kcalloc(ROUND, sizeof(*r->list));
-	if (!r->probes || !r->list)
-		FAIL("no memory for %d probes", ROUND);
-	return r->probes && r->list;
-}
-
-static void round_free(struct round *r)
-{
-	kfree(r->probes);
-	kfree(r->list);
-}
-
-/* Every other one with a post-handler, where that is possible. */
-static void round_add(struct round *r, const struct insn *insn)
-{
-	struct kprobe *p = &r->probes[r->n];
-
-	*p = (struct kprobe){ .addr = insn->pc, .pre_handler = on_hit };
-	if (r->n % 2 && !(insn->flags & INSN_EXCL_LOAD))
-		p->post_handler = after_hit;
-	r->list[r->n++] = p;
-}
-
-/* Places all, has the kernel work, removes all. */
-static void round_run(struct round *r)
-{
-	int error = register_kprobes(r->list, r->n);
-
-	EXPECT_EQ(error, 0);
-	if (error) {
-		test_note("%u probes from 0x%lx: %s", r->n, r->probes[0].addr,
-			  kprobe_reason());
-	} else {
-		work_everywhere();
-		EXPECT_EQ(unregister_kprobes(r->list, r->n), 0);
-	}
-	r->n = 0;
-}
-
-TEST(everywhere, every_function_can_be_probed_at_once)
-{
-	u64 before = text_hash();
-	struct symbol sym = { 0 };
-	struct insn insn;
-	struct round r;
-
-	hits = wrong_pc = 0;
-	if (round_alloc(&r)) {
-		while (symtab_next(sym.addr, &sym) == 0 && r.n < ROUND)
-			if (may_be_probed(symbol_entry(&sym), &insn))
-				round_add(&r, &insn);
-		EXPECT_GT(r.n, 200);
-		round_run(&r);
-		EXPECT_GT(hits, 100);
-		EXPECT_EQ(wrong_pc, 0);
-	}
-	round_free(&r);
-	EXPECT_EQ(text_hash(), before);
-}
-
-/* Adds every STRIDE-th instruction of @sym; *skip of them come first. */
-static void add_instructions(struct round *r, const struct symbol *sym,
-			     unsigned *skip, unsigned *total)
-{
-	unsigned long pc = sym->addr, end = sym->addr + sym->size;
+	unsigned long pc = (unsigned long)drill_ground;
 	struct insn insn;
 
-	while (pc < end &&
-	       !arch_insn_decode(&insn, (void *)pc, min(end - pc, 16UL), pc)) {
-		if (*skip > 0) {
-			--*skip;
-		} else if (may_be_probed(pc, &insn)) {
-			round_add(r, &insn);
-			++*total;
-			*skip = STRIDE - 1;
-		}
+	EXPECT_EQ(drill_ground(3, 4), 12 + 7 * 7);
+	for (unsigned i = 0; i < DRILL; i++) {
+		d->probes[i] = (struct kprobe){ .addr = pc,
+						.pre_handler = on_hit };
+		d->list[i] = &d->probes[i];
+		if (arch_insn_decode(&insn, (const void *)pc, INSN_MAX_BYTES,
+				     pc) < 0)
+			return false;
 		pc += insn.len;
-		if (r->n == ROUND)
-			round_run(r);
+	}
+	return true;
+}
+
+/* Which functions run when probes are placed and removed? */
+static bool find_hot(struct everywhere *e)
+{
+	struct symbol sym = { 0 };
+	static struct drill d; /* large */
+	int err;
+
+	if (!drill_init(&d))
+		return false;
+	while (symtab_next(sym.addr, &sym) == 0)
+		if (!add(e, &e->functions, symbol_entry(&sym)))
+			return false;
+	err = register_kprobes(e->functions.list, e->functions.n);
+	EXPECT_EQ(err, 0);
+	if (err)
+		return false;
+	EXPECT_EQ(register_kprobes(d.list, DRILL), 0);
+	EXPECT_EQ(unregister_kprobes(d.list, DRILL), 0);
+	EXPECT_EQ(unregister_kprobes(e->functions.list, e->functions.n), 0);
+	return true;
+}
+
+static bool choose(struct everywhere *e, enum probe_plan plan)
+{
+	struct symbol sym = { 0 };
+	unsigned next = 0;
+
+	e->plan = plan;
+	if (!batch_alloc(&e->functions) || !batch_alloc(&e->cold) ||
+	    !batch_alloc(&e->hot) || !find_hot(e))
+		return false;
+	while (symtab_next(sym.addr, &sym) == 0) {
+		struct batch *b = &e->cold;
+		const struct kprobe *p = NULL;
+
+		if (next < e->functions.n)
+			p = e->functions.list[next];
+		if (p && p->addr == symbol_entry(&sym)) {
+			b = p->nhit ? &e->hot : &e->cold;
+			next++;
+		}
+		if (!add_function(e, b, &sym))
+			return false;
+	}
+	return true;
+}
+
+static void forget(struct everywhere *e)
+{
+	for (unsigned i = 0; i < PIECES; i++)
+		kfree(e->pieces[i]);
+	kfree(e->functions.list);
+	kfree(e->cold.list);
+	kfree(e->hot.list);
+}
+
+/* In full --------------------------------------------------------------------- */
+
+static bool place(struct batch *b)
+{
+	int err = register_kprobes(b->list, b->n);
+
+	EXPECT_EQ(err, 0);
+	if (err)
+		test_note("%s", kprobe_reason());
+	return !err;
+}
+
+static void be_probed(struct everywhere *e)
+{
+	if (!place(&e->cold))
+		return;
+	if (place(&e->hot)) {
+		work_everywhere();
+		for (unsigned i = 0; i < e->nr_inside; i++) {
+			test_note("inside: %s.%s", e->inside[i]->suite,
+				  e->inside[i]->name);
+			test_run_inside(e->inside[i]);
+		}
+		EXPECT_EQ(unregister_kprobes(e->hot.list, e->hot.n), 0);
+	}
+	EXPECT_EQ(unregister_kprobes(e->cold.list, e->cold.n), 0);
+}
+
+static void count(const struct batch *b, u64 *hits, u64 *missed)
+{
+	for (unsigned i = 0; i < b->n; i++) {
+		*hits += b->list[i]->nhit;
+		*missed += b->list[i]->nmissed;
 	}
 }
 
-TEST(everywhere, one_instruction_in_sixteen_can_be_probed)
+static void everywhere(enum probe_plan plan)
 {
-	u64 before = text_hash();
-	struct symbol sym = { 0 };
-	unsigned skip = 0, total = 0;
-	struct round r;
+	struct everywhere *e = kzalloc(sizeof(*e));
+	enum probe_plan plan_before = probe_plan();
+	static char globs[1024]; /* large */
+	u64 before = text_hash(), hits = 0, missed = 0;
 
-	hits = wrong_pc = 0;
-	if (round_alloc(&r)) {
-		while (symtab_next(sym.addr, &sym) == 0)
-			if (sym.size <= FUNCTION_MAX)
-				add_instructions(&r, &sym, &skip, &total);
-		if (r.n)
-			round_run(&r);
-		EXPECT_GT(total, 1000);
-		EXPECT_GT(hits, 1000);
-		EXPECT_EQ(wrong_pc, 0);
+	if (!e) {
+		FAIL("no memory");
+		return;
 	}
-	round_free(&r);
+	if (cmdline_get(&boot_info, "everywhere", globs, sizeof(globs)) < 0)
+		strscpy(globs, INSIDE, sizeof(globs));
+	e->nr_inside = tests_find(globs, e->inside, INSIDE_MAX);
+	wrong_pc = 0;
+	probe_plan_set(plan);
+	if (choose(e, plan))
+		be_probed(e);
+	probe_plan_set(plan_before);
 	EXPECT_EQ(text_hash(), before);
+	EXPECT_EQ(wrong_pc, 0);
+	EXPECT_GT(e->cold.n, 1000);
+	EXPECT_GT(e->hot.n, 500);
+	count(&e->cold, &hits, &missed);
+	count(&e->hot, &hits, &missed);
+	EXPECT_GT(hits, 10000);
+	test_note("%u + %u probes, %llu hits, %llu missed", e->cold.n, e->hot.n,
+		  hits, missed);
+	forget(e);
+	kfree(e);
+}
+
+TEST(everywhere, every_instruction_at_once_by_the_best_plan)
+{
+	everywhere(PLAN_AUTO);
+}
+
+TEST(everywhere, every_instruction_at_once_by_slot)
+{
+	everywhere(PLAN_SLOT);
+}
+
+TEST(everywhere, every_instruction_at_once_by_step)
+{
+	everywhere(PLAN_STEP);
 }

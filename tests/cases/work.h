@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Work for the kernel while everything is probed: threads that allocate, yield,
- * migrate and sleep, and have something to show for it.
+ * Work for the kernel while everything is probed: threads that allocate, migrate
+ * to every CPU and sleep, and have something to show for it.
  */
 #ifndef SONDE_TESTS_CASES_WORK_H
 #define SONDE_TESTS_CASES_WORK_H
 
 #include <kernel/heap.h>
+#include <kernel/percpu.h>
 #include <lib/string.h>
 #include <tests/cases/threads.h>
 
@@ -21,9 +22,9 @@ static inline void work(void *arg)
 			memset(p, (int)i, 20 * i + 1);
 		*sum += p ? p[20 * i] : 0;
 		kfree(p);
-		thread_yield();
+		EXPECT_EQ(thread_set_affinity(current, BIT(i % cpu_count)), 0);
+		thread_sleep(NSEC_PER_USEC);
 	}
-	thread_sleep(NSEC_PER_MSEC);
 }
 
 static inline void work_everywhere(void)
