@@ -196,6 +196,7 @@ void probe_arm(struct site_change *c)
 	struct round r = { few, ARRAY_SIZE(few), 0 };
 
 	settle(c);
+	exec_flush();
 	if (c->n > ARRAY_SIZE(few))
 		many = room_for(c->n, c);
 	if (many)

@@ -144,6 +144,7 @@ int probe_explain(unsigned long addr, char *buf, size_t size)
 		site_each_probe(s, say_probe, &t);
 	} else {
 		err = explain_free(&t, addr);
+		exec_sweep();
 	}
 	mutex_unlock(&probe_mutex);
 	return err;

@@ -136,7 +136,7 @@ static int emit(struct detour *d)
 	len = arch_detour_emit(&d->code, d->exec.at, code, d->exec.size);
 	if (len < 0)
 		return len;
-	text_write_unused(d->exec.at, code, (size_t)len);
+	exec_write(&d->exec, code, (size_t)len);
 	return 0;
 }
 
@@ -255,6 +255,7 @@ static bool do_batch(void)
 	}
 	if (c.sites)
 		finish(&c);
+	exec_sweep();
 	return low <= high;
 }
 
@@ -323,6 +324,7 @@ int opt_set(enum opt_mode new_mode)
 	site_for_each(mode == OPT_OFF ? take_back : note, &c);
 	if (c.sites)
 		finish(&c);
+	exec_sweep();
 	opt_changed();
 	mutex_unlock(&probe_mutex);
 	wake_up(&queue); /* there may be work that was left */

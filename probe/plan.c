@@ -71,7 +71,7 @@ static int fill_slot(struct site *s)
 		jump = arch_emit_jump(form + len, room - (size_t)len,
 				      at + (size_t)len, s->addr + s->insn.len);
 	s->can_slot = len >= 0 && jump >= 0;
-	text_write_unused(s->slot, code, sizeof(code));
+	exec_write(&s->exec, code, sizeof(code));
 	return step_err;
 }
 

@@ -203,6 +203,7 @@ void probe_finish(struct site_change *c)
 		next = s->next_changed;
 		site_free(s);
 	}
+	exec_sweep();
 	opt_changed();
 }
 

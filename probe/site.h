@@ -236,8 +236,13 @@ void probe_leave_code(struct site_change *c);
 /* slot.c */
 /* At least @size executable bytes within reach of text. -ENOSPC. */
 int __must_check exec_alloc(struct exec *x, size_t size);
-/* Only after quiesce_tasks_in(exec_is_leaving); full of breakpoints then. */
+/* Its code, for the next exec_flush(): before anything can lead there. */
+void exec_write(const struct exec *x, const u8 *code, size_t n);
+void exec_flush(void);
+/* Only after quiesce_tasks_in(exec_is_leaving); full of breakpoints ... */
 void exec_free(struct exec *x);
+/* ... with all others that were freed. At the end of every change. */
+void exec_sweep(void);
 /* What @addr is in, or NULL; is that leaving? Any context. */
 struct exec *exec_at(unsigned long addr);
 bool exec_is_leaving(unsigned long pc);

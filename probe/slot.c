@@ -8,6 +8,15 @@
  * full of breakpoints, so that running one by mistake is a trap at an address
  * that belongs to nobody.
  *
+ *	exec_alloc()	units of its own
+ *	exec_write()	its code is staged: neighbours are written together,
+ *	exec_flush()	the last ones before anything leads there
+ *	exec_free()	nobody's, but still taken
+ *	exec_sweep()	breakpoints, for all that were freed; empty chunks go
+ *
+ * since each write costs two changes of a mapping, and changes come in batches of
+ * many thousands.
+ *
  * The first chunk is there from boot on, so that a single probe costs no mapping;
  * others come and go.
  *
@@ -19,6 +28,7 @@
 #include <lib/bitmap.h>
 #include <lib/errno.h>
 #include <lib/list.h>
+#include <lib/string.h>
 #include "jump.h"
 #include "region.h"
 #include "site.h"
@@ -34,7 +44,9 @@ struct chunk {
 	struct list_head link;
 	u8 *code;
 	unsigned used; /* units */
+	unsigned nr_gone;
 	DECLARE_BITMAP(map, UNITS);
+	DECLARE_BITMAP(gone, UNITS); /* freed, not yet swept */
 	struct exec *owners[UNITS];
 };
 
@@ -82,20 +94,57 @@ static void publish(const u8 *code, struct chunk *chunk)
 		store_release(&chunk_at[page + i], chunk);
 }
 
+/* Writing ------------------------------------------------------------------- */
+
+/* On its way to @at. Written with interrupts off, so not much at once. */
+static struct {
+	unsigned long at;
+	size_t n;
+	u8 code[1024];
+} staged;
+
+static void fill_breaks(u8 *to, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = arch_break_insn[i % ARCH_BREAK_SIZE];
+}
+
+void exec_flush(void)
+{
+	if (staged.n > 0)
+		text_write_unused(staged.at, staged.code, staged.n);
+	staged.n = 0;
+}
+
+void exec_write(const struct exec *x, const u8 *code, size_t n)
+{
+	u8 *to;
+
+	if (x->at != staged.at + staged.n ||
+	    x->size > sizeof(staged.code) - staged.n)
+		exec_flush();
+	if (staged.n == 0)
+		staged.at = x->at;
+	to = staged.code + staged.n;
+	memcpy(to, code, n);
+	fill_breaks(to + n, x->size - n);
+	staged.n += x->size;
+}
+
 static void poison(unsigned long addr, size_t n)
 {
-	u8 traps[8 * UNIT];
-
-	for (size_t i = 0; i < sizeof(traps); i++)
-		traps[i] = arch_break_insn[i % ARCH_BREAK_SIZE];
+	exec_flush();
+	fill_breaks(staged.code, min(n, sizeof(staged.code)));
 	while (n > 0) {
-		size_t here = min(n, sizeof(traps));
+		size_t here = min(n, sizeof(staged.code));
 
-		text_write_unused(addr, traps, here);
+		text_write_unused(addr, staged.code, here);
 		addr += here;
 		n -= here;
 	}
 }
+
+/* Chunks -------------------------------------------------------------------- */
 
 static struct chunk *chunk_add(void)
 {
@@ -129,6 +178,8 @@ int probe_init(void)
 		return -ENOMEM;
 	return ARCH_JUMP_PUNS ? region_init() : 0;
 }
+
+/* Runs of units ------------------------------------------------------------- */
 
 /* Room for @n units: a chunk and the first of them, or NULL. */
 static struct chunk *find_room(size_t n, size_t *i)
@@ -176,17 +227,41 @@ void exec_free(struct exec *x)
 	size_t n = x->size / UNIT;
 	size_t i = (x->at - (unsigned long)chunk->code) / UNIT;
 
-	poison(x->at, x->size);
-	bitmap_clear_range(chunk->map, i, n);
 	set_owner(chunk, i, n, NULL);
-	chunk->used -= n;
+	bitmap_set_range(chunk->gone, i, n);
+	chunk->nr_gone += n;
 	nr_used -= n;
 	x->at = 0;
+}
+
+static void chunk_sweep(struct chunk *chunk)
+{
+	size_t i, end;
+
+	chunk->used -= chunk->nr_gone;
+	chunk->nr_gone = 0;
 	if (chunk->used == 0 && chunk != first) {
 		chunk_remove(chunk);
-	} else {
-		list_del(&chunk->link);
-		list_add(&chunk->link, &chunks);
+		return;
+	}
+	for_each_bit(i, chunk->gone, UNITS) {
+		end = bitmap_find_next_zero(chunk->gone, UNITS, i);
+		poison((unsigned long)chunk->code + i * UNIT, (end - i) * UNIT);
+		bitmap_clear_range(chunk->gone, i, end - i);
+		bitmap_clear_range(chunk->map, i, end - i);
+	}
+	list_del(&chunk->link);
+	list_add(&chunk->link, &chunks);
+}
+
+void exec_sweep(void)
+{
+	struct chunk *chunk, *next;
+
+	exec_flush();
+	list_for_each_entry_safe(chunk, next, &chunks, link) {
+		if (chunk->nr_gone > 0)
+			chunk_sweep(chunk);
 	}
 }
 
