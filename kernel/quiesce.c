@@ -98,7 +98,7 @@ static bool find_open(struct thread *t, void *arg)
 	return true;
 }
 
-void quiesce_tasks_in(bool (*old)(unsigned long pc))
+bool quiesce_tasks_try(bool (*old)(unsigned long pc), unsigned tries)
 {
 	bool open;
 
@@ -109,11 +109,18 @@ void quiesce_tasks_in(bool (*old)(unsigned long pc))
 		smp_call_all(sample, current);
 		open = false;
 		thread_for_each(find_open, &open);
-		if (!open)
+		if (!open || --tries == 0)
 			break;
 		thread_sleep(NSEC_PER_MSEC);
 	}
 	mutex_unlock(&tasks_mutex);
+	return !open;
+}
+
+void quiesce_tasks_in(bool (*old)(unsigned long pc))
+{
+	while (!quiesce_tasks_try(old, ~0u))
+		;
 }
 
 void quiesce_tasks(void)

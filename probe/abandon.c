@@ -20,6 +20,7 @@
 #include <probe/hit.h>
 #include "detour.h"
 #include "level.h"
+#include "region.h"
 #include "site.h"
 
 /* Level 0 of a direct detour: a mark, and where nobody's turn is. */
@@ -91,6 +92,9 @@ __noprobe bool probe_hit_fault(struct pt_regs *regs, struct trap *t)
 		regs_irqs_set(regs, cpu->hits->irqs);
 		instruction_pointer_set(regs, x->site->addr);
 		level_end(cpu);
+	} else if (x->detour && x->detour->region) {
+		instruction_pointer_set(regs,
+					region_original(x->detour, t->pc));
 	} else {
 		/* So did the relocated form; its hit was over already. */
 		instruction_pointer_set(regs, x->site->addr);
@@ -168,6 +172,7 @@ __noprobe bool probe_hit_handler_fault(struct pt_regs *regs, struct trap *t)
 	struct hit *h = this_cpu()->hits;
 	struct kprobe *p = running(this_cpu(), regs);
 	bool overflow = t->kind == TRAP_DOUBLE_FAULT, handled = false;
+	unsigned long pc;
 
 	if (!p)
 		return false;
@@ -175,6 +180,8 @@ __noprobe bool probe_hit_handler_fault(struct pt_regs *regs, struct trap *t)
 		h->faulting = true;
 		handled = p->fault_handler(p, regs, t->kind);
 		h->faulting = false;
+		pc = region_actual(instruction_pointer(regs));
+		instruction_pointer_set(regs, pc);
 	}
 	if (!handled)
 		abandon(regs, overflow ? KPROBE_OVERFLOWED : KPROBE_FAULTED,

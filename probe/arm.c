@@ -11,6 +11,17 @@
  * is decided there what is to stand, and then written at once; patch.c has an
  * order in which every intermediate state is right for a CPU that runs it.
  *
+ * Where a jump takes the place of several instructions (region.c), nobody may come
+ * to stand between them. So its breakpoint is first one whose hits run them all:
+ *
+ *	breakpoint ---> ... into the detour ---> all quiet? ---> jump
+ *	jump ---------> ... into the detour -------------------> breakpoint
+ *
+ * "All quiet" is that no thread is at a boundary inside, or in a slot or detour
+ * from where it would get there. Should somebody stay, then so does the
+ * breakpoint. On the way back there is nothing to wait for: once the text is
+ * whole one may be anywhere in it.
+ *
  * Everything is under probe_mutex. Nothing here fails: without memory there are
  * no jumps, and patches are few at a time.
  */
@@ -27,8 +38,8 @@ STATIC_ASSERT(offsetof(struct kprobe, nhit) == KPROBE_NHIT);
 STATIC_ASSERT(offsetof(struct kprobe, call) == KPROBE_CALL);
 STATIC_ASSERT(offsetof(struct thread, preempt_count) == THREAD_PREEMPT);
 
-/* How far a jump can reach: a region, whose last instruction is the longest. */
-#define REACH_MAX (ARCH_JUMP_SIZE - 1 + ARCH_PATCH_MAX)
+/* How often it is asked, a millisecond apart, whether a region is quiet. */
+#define QUIET_TRIES 10
 
 /* What is to stand --------------------------------------------------------------- */
 
@@ -47,7 +58,7 @@ static void touch_below(struct site *s, struct site_change *c)
 	struct site *below = s, **link = &s->next_changed;
 
 	while ((below = site_below(below)) &&
-	       below->addr + REACH_MAX > s->addr) {
+	       below->addr + REGION_MAX > s->addr) {
 		while (*link && (*link)->addr > below->addr)
 			link = &(*link)->next_changed;
 		if (below->changed)
@@ -101,7 +112,7 @@ static void settle(struct site_change *c)
 {
 	c->sites = reversed(sorted(c->sites, c->n));
 	for (struct site *s = c->sites; s; s = s->next_changed) {
-		if (c->plan_jumps && site_wants_arming(s))
+		if (c->plan_jumps && site_wants_arming(s) && !s->coming_detour)
 			opt_plan(s);
 		if (changes(s) && ARCH_JUMP_PUNS && opt_has_worked())
 			touch_below(s, c);
@@ -127,6 +138,84 @@ unsigned site_coming_text(const struct site *s, u8 *bytes)
 	return len;
 }
 
+/* Regions ------------------------------------------------------------------------- */
+
+/* From now on hits of @s run all that @d displaces; if NULL, one instruction. */
+static void lead_through(struct site *s, struct detour *d)
+{
+	/* Pairs with the dependent reads of region_actual(). */
+	store_release(&s->through, d);
+	site_route(s);
+}
+
+static void retire(struct detour *d, struct site_change *c)
+{
+	WRITE_ONCE(d->exec.leaving, true);
+	d->next = c->detours;
+	c->detours = d;
+}
+
+/* What was planned for @s is not to be. */
+static void forget_coming(struct site *s, const char *why,
+			  struct site_change *c)
+{
+	lead_through(s, NULL);
+	retire(s->coming_detour, c);
+	s->coming_detour = NULL;
+	s->no_jump = why;
+}
+
+/* The only one that is asked about, or NULL for all. */
+static const struct site *asked;
+
+static bool is_closing(const struct site *s)
+{
+	return s && s->coming_detour && s->through == s->coming_detour &&
+	       (!asked || asked == s);
+}
+
+/* Can somebody at @pc get between the instructions of a region that is to come? */
+static bool is_between(unsigned long pc)
+{
+	const struct exec *x = exec_at(pc);
+	bool between = false;
+
+	if (x)
+		return is_closing(x->site) && x->detour != x->site->through;
+	for (unsigned i = 1; i < REGION_MAX; i++) {
+		const struct site *s = site_find(pc - i);
+
+		if (is_closing(s))
+			between |= i < s->coming_detour->jump.displaced;
+	}
+	return between;
+}
+
+static bool is_quiet(const struct site *s, unsigned tries)
+{
+	bool quiet;
+
+	asked = s;
+	quiet = quiesce_tasks_try(is_between, tries);
+	asked = NULL;
+	return quiet;
+}
+
+void probe_close_regions(struct site_change *c)
+{
+	exec_flush();
+	for (struct site *s = c->sites; s; s = s->next_changed)
+		lead_through(s, s->coming_detour);
+	quiesce_cpus(); /* hits that were led elsewhere */
+	if (is_quiet(NULL, QUIET_TRIES))
+		return;
+	for (struct site *s = c->sites; s; s = s->next_changed) {
+		if (!is_quiet(s, 1))
+			forget_coming(
+				s, "somebody stays where the jump would be", c);
+	}
+}
+
 /* Writing ---------------------------------------------------------------------- */
 
 struct round {
@@ -140,11 +229,12 @@ static void no_resume(const struct text_patch *p, struct pt_regs *regs __unused)
 	panic("no site at %pS", (void *)p->addr);
 }
 
-static void retire(struct detour *d, struct site_change *c)
+static void round_end(struct round *r)
 {
-	WRITE_ONCE(d->exec.leaving, true);
-	d->next = c->detours;
-	c->detours = d;
+	if (r->n > 0 && text_patch(r->patches, r->n) < 0)
+		panic("text_patch() refuses a change at %pS",
+		      (void *)r->patches[0].addr);
+	r->n = 0;
 }
 
 static void round_add(struct round *r, struct site *s, struct site_change *c)
@@ -164,14 +254,45 @@ static void round_add(struct round *r, struct site *s, struct site_change *c)
 		retire(s->detour, c);
 	s->detour = s->coming_detour;
 	s->coming_detour = NULL;
+	if (r->n == r->room)
+		round_end(r);
 }
 
-static void round_end(struct round *r)
+/*
+ * All jumps of the change go, if there are regions among them: bytes of these may
+ * be the beginning of others' instructions, which come in the next round.
+ */
+static void round_open_regions(struct round *r, struct site_change *c)
 {
-	if (r->n > 0 && text_patch(r->patches, r->n) < 0)
-		panic("text_patch() refuses a change at %pS",
-		      (void *)r->patches[0].addr);
-	r->n = 0;
+	bool any = false;
+
+	for (struct site *s = c->sites; s; s = s->next_changed)
+		any |= s->through && s->detour;
+	if (!any)
+		return;
+	for (struct site *s = c->sites; s; s = s->next_changed) {
+		struct detour *coming = s->coming_detour;
+
+		if (!s->detour)
+			continue;
+		s->coming_detour = NULL;
+		round_add(r, s, c);
+		s->coming_detour = coming;
+	}
+	round_end(r);
+	for (struct site *s = c->sites; s; s = s->next_changed) {
+		if (s->through && s->through != s->coming_detour)
+			lead_through(s, NULL);
+	}
+}
+
+static void round_changes(struct round *r, struct site_change *c)
+{
+	for (struct site *s = c->sites; s; s = s->next_changed) {
+		if (changes(s))
+			round_add(r, s, c);
+	}
+	round_end(r);
 }
 
 /* Room for @n patches: all at once, or jumps could not be in order. */
@@ -180,11 +301,8 @@ static struct text_patch *room_for(unsigned n, struct site_change *c)
 	struct text_patch *many = kcalloc(n, sizeof(*many));
 
 	for (struct site *s = c->sites; !many && s; s = s->next_changed) {
-		if (!s->coming_detour)
-			continue;
-		detour_free(s->coming_detour);
-		s->coming_detour = NULL;
-		s->no_jump = "out of memory";
+		if (s->coming_detour)
+			forget_coming(s, "out of memory", c);
 	}
 	return many;
 }
@@ -202,13 +320,8 @@ void probe_arm(struct site_change *c)
 	if (many)
 		r = (struct round){ many, c->n, 0 };
 	c->sites = reversed(c->sites);
-	for (struct site *s = c->sites; s; s = s->next_changed) {
-		if (changes(s))
-			round_add(&r, s, c);
-		if (r.n == r.room)
-			round_end(&r);
-	}
-	round_end(&r);
+	round_open_regions(&r, c);
+	round_changes(&r, c);
 	kfree(many);
 }
 
@@ -224,6 +337,7 @@ void detour_free(struct detour *d)
 	jump_drop(&d->jump);
 	if (d->exec.at)
 		exec_free(&d->exec);
+	kfree(d->region);
 	kfree(d);
 }
 

@@ -8,6 +8,7 @@
 
 #include <arch/detour.h>
 #include "jump.h"
+#include "region.h"
 #include "site.h"
 
 /*
@@ -19,6 +20,7 @@ struct detour {
 	/* Direct: the set whose probes it calls, all of them. */
 	const struct probe_set *set;
 	struct detour_code code;
+	struct region *region; /* NULL: it displaces one instruction */
 	struct exec exec;
 	struct jump jump;
 	struct detour *next; /* among those that leave */

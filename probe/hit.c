@@ -32,6 +32,7 @@
 #include <probe/hit.h>
 #include "detour.h"
 #include "level.h"
+#include "region.h"
 #include "site.h"
 
 static struct hit levels[MAX_CPUS][HIT_LEVELS];
@@ -58,7 +59,7 @@ static __always_inline void call_pre(struct hit *h)
 		if (likely(instruction_pointer(regs) == pc))
 			continue;
 		if ((*turn)->flags & KPROBE_FLAG_CONTROL)
-			h->go_on = instruction_pointer(regs);
+			h->go_on = region_actual(instruction_pointer(regs));
 		instruction_pointer_set(regs, pc);
 	}
 }
@@ -100,8 +101,9 @@ static __noprobe void displace_with_care(struct cpu *cpu, struct hit *h)
 	bool step = s->can_step && regs_traced(h->regs);
 	unsigned plan = step ? PLAN_STEP : end ? s->end_plan : s->plan;
 
-	if (h->go_on != h->set->run_at) {
-		go_on(cpu, h, h->go_on); /* a control probe's wish */
+	if (h->go_on && h->go_on != s->slot + ARCH_STEP_SIZE) {
+		/* A control probe's wish, or a region. */
+		go_on(cpu, h, h->go_on);
 	} else if (plan == PLAN_EMULATE && h == cpu->hits &&
 		   emulate(&s->insn, h->regs)) {
 		displaced(cpu, h, h->regs);
@@ -142,7 +144,7 @@ static __always_inline void fill(struct hit *h, struct site *s,
 	h->regs = regs;
 	/* Pairs with the release in site_commit(). */
 	h->set = READ_ONCE(s->set);
-	h->go_on = h->set->run_at;
+	h->go_on = READ_ONCE(s->run_at);
 }
 
 static __noprobe void miss_all(const struct probe_set *set)
@@ -284,7 +286,7 @@ static __always_inline void displace_in_detour(struct cpu *cpu, struct hit *h)
 	} else if (likely(!h->set->post)) {
 		go_on(cpu, h, code->displaced);
 	} else {
-		h->go_on = h->set->run_at;
+		h->go_on = READ_ONCE(h->site->run_at);
 		displace_with_care(cpu, h);
 	}
 }

@@ -99,20 +99,18 @@ static int plan_pun(struct jump *j, unsigned long detour, const u8 *text)
 	return err == -ENOSPC ? plan_stub(j, detour, text, false) : err;
 }
 
-static int plan_region(struct jump *j, unsigned long detour, const u8 *text,
-		       const char **why)
+static void begin(struct jump *j, const struct insn *insn, unsigned displaced)
 {
-	unsigned displaced;
+	*j = (struct jump){ .addr = insn->pc,
+			    .own = insn->len,
+			    .displaced = displaced };
+	memcpy(j->old, insn->bytes, sizeof(j->old));
+}
 
-	if (!ARCH_JUMP_PUNS || j->own >= ARCH_JUMP_SIZE)
-		return -ENOSPC;
-	*why = region_check(j->addr, &displaced);
-	if (*why)
-		return -ENOSPC;
-	j->displaced = displaced;
-	/* No probe is behind the first instruction. */
-	memcpy(j->old + j->own, text + j->own, ARCH_JUMP_SIZE - j->own);
-	return plan_direct(j, JUMP_REGION, detour, text);
+static bool exists(enum jump_strategy s)
+{
+	return s == JUMP_NONE || s == ARCH_JUMP_DIRECT ||
+	       (ARCH_JUMP_PUNS && (s == JUMP_PUN || s == JUMP_REGION));
 }
 
 int jump_plan(struct jump *j, const struct insn *insn, unsigned long detour,
@@ -120,20 +118,30 @@ int jump_plan(struct jump *j, const struct insn *insn, unsigned long detour,
 {
 	int err = -ENOSPC;
 
-	*j = (struct jump){ .addr = insn->pc,
-			    .own = insn->len,
-			    .displaced = insn->len };
-	memcpy(j->old, insn->bytes, sizeof(j->old));
-	*why = "the wanted kind of jump does not fit";
+	begin(j, insn, insn->len);
 	if (wish == JUMP_NONE || wish == ARCH_JUMP_DIRECT)
 		err = plan_direct(j, ARCH_JUMP_DIRECT, detour, text);
 	if (err && (wish == JUMP_NONE || wish == JUMP_PUN))
 		err = plan_pun(j, detour, text);
 	if (err == -ENOMEM)
 		*why = "out of memory";
-	else if (err && (wish == JUMP_NONE || wish == JUMP_REGION))
-		err = plan_region(j, detour, text, why);
+	else if (err && !exists(wish))
+		*why = "there are no jumps of that kind on this machine";
+	else if (err && wish != JUMP_NONE)
+		*why = "the wanted kind of jump does not fit";
 	return err;
+}
+
+int jump_plan_region(struct jump *j, const struct region *r,
+		     unsigned long detour, const u8 *text)
+{
+	const struct insn *first = &r->insns[0];
+
+	begin(j, first, region_size(r));
+	/* No probe is behind the first instruction. */
+	memcpy(j->old + first->len, text + first->len,
+	       ARCH_JUMP_SIZE - first->len);
+	return plan_direct(j, JUMP_REGION, detour, text);
 }
 
 void jump_drop(struct jump *j)

@@ -21,6 +21,8 @@
 #include <arch/jump.h>
 #include "window.h"
 
+struct region;
+
 /* Not to be copied while planned. */
 struct jump {
 	unsigned long addr;
@@ -39,17 +41,18 @@ struct jump {
  * Finds a jump from @insn to @detour and reserves what it needs. @text: the
  * ARCH_JUMP_TEXT bytes from insn->pc on as they will stand while the jump does.
  * @wish: the only strategy that may be taken, or JUMP_NONE.
- * -ENOSPC with *why: it has to stay on its breakpoint.
- *
- * A region (displaced > own) may be written only when nobody is at a
- * boundary inside of it, or can get there: first hits of the site's breakpoint
- * have to continue in the detour's displaced instructions, not behind the first
- * of them; then quiesce_tasks_in() for (addr, addr + displaced) and the site's slot.
- * From then on until the jump is out again the same goes for its breakpoint.
+ * -ENOSPC with *why: it has to stay on its breakpoint, or be a region's.
  */
 int __must_check jump_plan(struct jump *j, const struct insn *insn,
 			   unsigned long detour, const u8 *text,
 			   enum jump_strategy wish, const char **why);
+/*
+ * The jump over all instructions of @r, which region_check() has found. -ENOSPC:
+ * it does not reach. It may be written only when nobody is at a boundary inside,
+ * or can get there: arm.c.
+ */
+int __must_check jump_plan_region(struct jump *j, const struct region *r,
+				  unsigned long detour, const u8 *text);
 /*
  * Gives back what it needed. The text is restored, and nobody is in the stub any
  * more: quiesce_tasks_in() with window_contains(). Then, when there are no more

@@ -127,7 +127,7 @@ static void describe(struct detour *d, struct site *s)
 /* Its code, in executable memory: twice, as the first time tells its length. */
 static int emit(struct detour *d)
 {
-	static u8 code[ARCH_DETOUR_MAX];
+	static u8 code[ARCH_DETOUR_MAX + (REGION_INSNS - 1) * INSN_RELOC_MAX];
 	int len = arch_detour_emit(&d->code, d->site->slot, code, sizeof(code));
 	int err = len < 0 ? len : exec_alloc(&d->exec, (size_t)len);
 
@@ -146,6 +146,8 @@ static void read_text(const struct site *s, u8 *text)
 	u8 coming[ARCH_PATCH_MAX];
 
 	memcpy(text, (const void *)s->addr, ARCH_JUMP_TEXT);
+	if (s->detour)
+		memcpy(text, s->detour->jump.old, s->detour->jump.len);
 	for (unsigned i = 1; i < ARCH_JUMP_TEXT; i++) {
 		const struct site *above = site_find(s->addr + i);
 
@@ -156,40 +158,21 @@ static void read_text(const struct site *s, u8 *text)
 	}
 }
 
-/*
- * Regions have to be asked for: nobody may be inside when they are written, which
- * arm.c does not see to yet, so that they are refused then.
- */
-static int plan(struct jump *j, const struct site *s, unsigned long entry,
-		const char **why)
-{
-	u8 text[ARCH_JUMP_TEXT];
-	int err = -ENOSPC;
+static const char no_room[] = "no room for a detour within reach";
 
-	read_text(s, text);
-	if (wished)
-		err = jump_plan(j, &s->insn, entry, text, wished, why);
-	else
-		err = jump_plan(j, &s->insn, entry, text, ARCH_JUMP_DIRECT,
-				why);
-	if (err && !wished && ARCH_JUMP_PUNS)
-		err = jump_plan(j, &s->insn, entry, text, JUMP_PUN, why);
-	if (!err && j->displaced != j->own) {
-		*why = "it would take several instructions";
-		err = -EOPNOTSUPP;
-	}
-	return err;
-}
-
+/* What can be had at that instruction alone. */
 static const char *build(struct site *s)
 {
 	struct detour *d = kzalloc(sizeof(*d));
-	const char *why = "no room for a detour within reach";
+	const char *why = no_room;
+	u8 text[ARCH_JUMP_TEXT];
 
 	if (!d)
 		return "out of memory";
 	describe(d, s);
-	if (emit(d) == 0 && plan(&d->jump, s, d->code.entry, &why) == 0) {
+	read_text(s, text);
+	if (emit(d) == 0 && jump_plan(&d->jump, &s->insn, d->code.entry, text,
+				      wished, &why) == 0) {
 		s->coming_detour = d;
 		return NULL;
 	}
@@ -197,13 +180,67 @@ static const char *build(struct site *s)
 	return why;
 }
 
+/* The last resort, as nobody may be inside when it is written. */
+static bool may_be_region(const struct site *s)
+{
+	return s->insn.len < ARCH_JUMP_SIZE &&
+	       (wished == JUMP_NONE || wished == JUMP_REGION);
+}
+
+static const char *describe_region(struct detour *d)
+{
+	struct region *r = kzalloc(sizeof(*r));
+	const char *why;
+
+	d->region = r;
+	if (d->set->post)
+		return "a post-handler wants to know its end";
+	if (!r)
+		return "out of memory";
+	why = region_check(d->site->addr, r);
+	if (why)
+		return why;
+	d->code.insns = r->insns;
+	d->code.n_insns = r->n;
+	d->code.at = r->at;
+	d->code.back = d->code.pc + region_size(r);
+	return NULL;
+}
+
+/* Several instructions give way, and all of them are the detour's to do. */
+static const char *build_region(struct site *s)
+{
+	struct detour *d = kzalloc(sizeof(*d));
+	const char *why;
+	u8 text[ARCH_JUMP_TEXT];
+
+	if (!d)
+		return "out of memory";
+	describe(d, s);
+	read_text(s, text);
+	why = describe_region(d);
+	if (!why && (emit(d) || jump_plan_region(&d->jump, d->region,
+						 d->code.entry, text)))
+		why = no_room;
+	if (why)
+		detour_free(d);
+	else
+		s->coming_detour = d;
+	return why;
+}
+
 /* Working ----------------------------------------------------------------------- */
 
 void opt_plan(struct site *s)
 {
-	s->no_jump = refusal(s);
-	if (!s->no_jump)
-		s->no_jump = build(s);
+	const char *why = refusal(s);
+
+	if (!why) {
+		why = build(s);
+		if (why && may_be_region(s))
+			why = NULL; /* do_regions() has the last word */
+	}
+	s->no_jump = why;
 }
 
 bool opt_is_due(unsigned n)
@@ -219,6 +256,7 @@ static bool is_candidate(const struct site *s)
 	return s->armed && !s->detour && !s->no_jump;
 }
 
+/* The end of a change: those that have no jump yet are to be tried again. */
 static void finish(struct site_change *c)
 {
 	struct site *s, *next;
@@ -228,10 +266,30 @@ static void finish(struct site_change *c)
 		next = s->next_changed;
 		s->changed = false;
 		if (!s->detour && !s->no_jump)
-			opt_again(s); /* it went down */
+			opt_again(s);
 	}
 	if (c->detours)
 		probe_leave_code(c);
+}
+
+/* Of a change that is done: those that can only have a region. */
+static void do_regions(struct site *sites)
+{
+	struct site_change c = { .plan_jumps = true };
+	struct site *next;
+
+	for (struct site *s = sites; s; s = next) {
+		next = s->next_changed;
+		if (!is_candidate(s) || !may_be_region(s))
+			continue;
+		s->no_jump = build_region(s);
+		if (!s->no_jump)
+			site_touch(s, &c);
+	}
+	if (!c.sites)
+		return;
+	probe_close_regions(&c);
+	finish(&c);
 }
 
 /* Goes on at the highest address that is left. Returns whether there is more. */
@@ -253,8 +311,10 @@ static bool do_batch(void)
 		low = floor;
 		high = s->addr;
 	}
-	if (c.sites)
+	if (c.sites) {
 		finish(&c);
+		do_regions(c.sites);
+	}
 	exec_sweep();
 	return low <= high;
 }

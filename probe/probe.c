@@ -180,7 +180,7 @@ void probe_finish(struct site_change *c)
 		next = s->next_changed;
 		s->changed = false;
 		if (s->probes) {
-			if (!c->plan_jumps)
+			if (!c->plan_jumps || (!s->detour && !s->no_jump))
 				opt_again(s);
 			continue;
 		}

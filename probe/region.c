@@ -31,6 +31,7 @@
 #include <lib/bitmap.h>
 #include <lib/errno.h>
 #include <lib/string.h>
+#include "detour.h"
 #include "site.h"
 
 /* Addresses of text that something names; NULL: not allocated. */
@@ -121,40 +122,45 @@ static const char *check_function(const struct symbol *sym)
 	return NULL;
 }
 
-/* Of the instructions that are to give way; *end: behind the last. */
-static const char *check_insns(unsigned long addr, unsigned long *end)
+static bool can_move(const struct insn *insn)
+{
+	u8 copy[INSN_RELOC_MAX];
+
+	return !insn->deny && !(insn->flags & INSN_HALT) &&
+	       arch_insn_relocate(insn, NEAR_BASE, copy, sizeof(copy)) >= 0;
+}
+
+/* Finds the instructions that are to give way. */
+static const char *check_insns(unsigned long addr, struct region *r)
 {
 	unsigned long need = addr + ARCH_JUMP_SIZE;
-	struct insn insn;
+	struct insn *insn;
 
-	for (unsigned long pc = addr; pc < need; pc = *end) {
-		u8 copy[INSN_RELOC_MAX];
-
+	r->n = 0;
+	for (unsigned long pc = addr; pc < need; pc += insn->len) {
+		insn = &r->insns[r->n++];
 		if (pc != addr && site_find(pc))
 			return "another probe is in the way";
-		if (!decode(pc, &insn) || insn.deny ||
-		    (insn.flags & INSN_HALT) ||
-		    arch_insn_relocate(&insn, NEAR_BASE, copy, sizeof(copy)) <
-			    0)
+		if (!decode(pc, insn) || !can_move(insn))
 			return "an instruction behind it cannot be moved";
-		*end = pc + insn.len;
-		if ((insn.flags & INSN_CALL) && *end < need)
+		if ((insn->flags & INSN_CALL) && pc + insn->len < need)
 			return "a call returns to where the jump would be";
 	}
 	return NULL;
 }
 
-const char *region_check(unsigned long addr, unsigned *displaced)
+const char *region_check(unsigned long addr, struct region *r)
 {
-	unsigned long end = addr;
 	struct symbol sym, last;
+	unsigned long end;
 	const char *why;
 
 	if (symtab_lookup(addr, &sym))
 		return "it belongs to no function";
-	why = check_insns(addr, &end);
+	why = check_insns(addr, r);
 	if (why)
 		return why;
+	end = addr + region_size(r);
 	if (end > sym.addr + sym.size || symtab_lookup(end - 1, &last) ||
 	    last.addr != sym.addr)
 		return "its function ends before the jump would";
@@ -165,6 +171,44 @@ const char *region_check(unsigned long addr, unsigned *displaced)
 		return why;
 	if (is_named(addr + 1, end))
 		return "a jump leads to where the jump would be";
-	*displaced = end - addr;
 	return NULL;
+}
+
+/* In hits ------------------------------------------------------------------------ */
+
+__noprobe unsigned long region_original(const struct detour *d,
+					unsigned long pc)
+{
+	const struct region *r = d->region;
+	unsigned i = r->n - 1;
+
+	while (i > 0 && pc < r->at[i])
+		i--;
+	return r->insns[i].pc;
+}
+
+/* @pc, or where @s' region, if it has one, does the instruction there. */
+static __noprobe unsigned long moved(const struct site *s, unsigned long pc)
+{
+	/* Pairs with the release in arm.c. */
+	const struct detour *d = READ_ONCE(s->through);
+
+	for (unsigned i = 1; d && i < d->region->n; i++) {
+		if (d->region->insns[i].pc == pc)
+			return d->region->at[i];
+	}
+	return pc;
+}
+
+__noprobe unsigned long region_actual(unsigned long pc)
+{
+	unsigned long actual = pc;
+
+	for (unsigned i = 1; ARCH_JUMP_PUNS && i < REGION_MAX; i++) {
+		const struct site *s = site_find(pc - i);
+
+		if (s && actual == pc)
+			actual = moved(s, pc);
+	}
+	return actual;
 }

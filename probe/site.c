@@ -11,6 +11,7 @@
 #include <kernel/heap.h>
 #include <lib/errno.h>
 #include <lib/string.h>
+#include "detour.h"
 #include "site.h"
 
 struct site *site_buckets[1 << SITE_BUCKETS_LOG2];
@@ -96,20 +97,31 @@ void site_for_each(bool (*fn)(struct site *s, void *arg), void *arg)
 		n = rb_next(n);
 }
 
+/* The @len bytes at @from, as far as they are among the @n at @addr. */
+static void lay_over(u8 *out, unsigned long addr, size_t n, unsigned long from,
+		     const u8 *bytes, unsigned len)
+{
+	for (unsigned i = 0; i < len; i++) {
+		if (from + i - addr < n)
+			out[from + i - addr] = bytes[i];
+	}
+}
+
 size_t site_read_original(unsigned long addr, void *buf, size_t n)
 {
 	u8 *out = buf;
 
 	while (n > 0 && peek(out, (const void *)addr, n) < 0)
 		n--;
-	/* Whatever stands at a site, it changes its own instruction only. */
+	/* No site, and no jump, changes more. */
 	for (unsigned long a = addr - (ARCH_PATCH_MAX - 1); a < addr + n; a++) {
 		const struct site *s = site_find(a);
+		const struct jump *j = s && s->detour ? &s->detour->jump : NULL;
 
-		for (unsigned i = 0; s && i < s->insn.len; i++) {
-			if (a + i >= addr && a + i < addr + n)
-				out[a + i - addr] = s->insn.bytes[i];
-		}
+		if (s)
+			lay_over(out, addr, n, a, s->insn.bytes, s->insn.len);
+		if (j)
+			lay_over(out, addr, n, a, j->old, j->len);
 	}
 	return n;
 }
@@ -212,8 +224,6 @@ int site_prepare(struct site *s)
 		set->probes[n++] = p;
 		set->post |= p->post_handler != NULL;
 	}
-	if (s->plan == PLAN_SLOT && !set->post)
-		set->run_at = s->slot + ARCH_STEP_SIZE;
 	s->coming = set;
 	return 0;
 }
@@ -226,6 +236,17 @@ static void set_strike(struct site *s)
 		if (!site_holds(s, *p))
 			WRITE_ONCE(*p, &gone);
 	}
+}
+
+void site_route(struct site *s)
+{
+	unsigned long at = 0;
+
+	if (s->through)
+		at = s->through->code.displaced;
+	else if (s->plan == PLAN_SLOT && !s->set->post)
+		at = s->slot + ARCH_STEP_SIZE;
+	WRITE_ONCE(s->run_at, at);
 }
 
 void site_commit(struct site *s, struct site_change *c)
@@ -243,6 +264,7 @@ void site_commit(struct site *s, struct site_change *c)
 	set_discard(s);
 	/* Pairs with the dependent reads of a hit. */
 	store_release(&s->set, new);
+	site_route(s);
 	if (old != &no_probes) {
 		old->retired = c->garbage;
 		c->garbage = old;

@@ -21,9 +21,8 @@
  */
 struct probe_set {
 	struct probe_set *retired; /* garbage list until quiescence */
-	unsigned long run_at; /* the relocated form, if that is all it takes */
-	bool post;	      /* somebody has a post-handler */
-	struct kprobe *probes[]; /* NULL behind the last */
+	bool post;		   /* somebody has a post-handler */
+	struct kprobe *probes[];   /* NULL behind the last */
 };
 
 /* A run of executable bytes near text: a slot, or a detour. */
@@ -46,15 +45,17 @@ struct exec {
  */
 struct site {
 	unsigned long addr;
-	struct site *next;     /* hash chain */
-	struct rb_node node;   /* by address; under probe_mutex */
-	struct probe_set *set; /* never NULL */
-	unsigned long slot;    /* executable copies: <arch/probe.h> */
-	struct exec exec;      /* where they are */
-	bool can_step;	       /* has a copy to step */
-	bool can_slot;	       /* has a relocated form */
-	bool can_emulate;      /* its effect can be computed */
-	u8 plan;	       /* enum probe_plan, but not AUTO */
+	struct site *next;	/* hash chain */
+	struct rb_node node;	/* by address; under probe_mutex */
+	struct probe_set *set;	/* never NULL */
+	unsigned long run_at;	/* where hits go on, or 0: site_route() */
+	struct detour *through; /* ... in this one, whose region they run */
+	unsigned long slot;	/* executable copies: <arch/probe.h> */
+	struct exec exec;	/* where they are */
+	bool can_step;		/* has a copy to step */
+	bool can_slot;		/* has a relocated form */
+	bool can_emulate;	/* its effect can be computed */
+	u8 plan;		/* enum probe_plan, but not AUTO */
 	u8 end_plan;	  /* ... where a post-handler wants to know its end */
 	struct insn insn; /* the original instruction */
 	/* Under probe_mutex: */
@@ -182,6 +183,11 @@ void site_remove_probe(struct site *s, struct kprobe *p, struct site_change *c);
 /* -ENOMEM. Needed only where probes come: going needs no memory. */
 int __must_check site_prepare(struct site *s);
 void site_commit(struct site *s, struct site_change *c);
+/*
+ * Says where hits go on: in @s->through, behind all instructions of its region; or
+ * in the relocated form of the one, if that is all it takes.
+ */
+void site_route(struct site *s);
 /* In order of registration, until @fn returns false; false then. */
 bool site_each_probe(const struct site *s,
 		     bool (*fn)(struct kprobe *p, void *arg), void *arg);
@@ -230,6 +236,11 @@ void probe_arm(struct site_change *c);
  * decided. Returns how many of @bytes (ARCH_PATCH_MAX) change.
  */
 unsigned site_coming_text(const struct site *s, u8 *bytes);
+/*
+ * Sites with breakpoints, to which regions are coming: nobody is inside from here
+ * on, or it does not come. probe_arm() is next.
+ */
+void probe_close_regions(struct site_change *c);
 /* Waits until nobody is in code that is leaving; frees the detours of @c. */
 void probe_leave_code(struct site_change *c);
 

@@ -46,10 +46,13 @@ static inline void code_put(struct code *c, const void *bytes, size_t n)
 static inline void code_put_displaced(struct code *c, struct detour_code *d)
 {
 	d->displaced = code_here(c);
-	for (unsigned i = 0; i < d->n_insns && !c->err; i++)
+	for (unsigned i = 0; i < d->n_insns && !c->err; i++) {
+		if (d->at)
+			d->at[i] = code_here(c);
 		code_add(c,
 			 arch_insn_relocate(&d->insns[i], code_here(c),
 					    c->buf + c->len, c->size - c->len));
+	}
 	d->displaced_end = code_here(c);
 }
 

@@ -53,6 +53,7 @@ struct detour_code {
 	bool post; /* probe_hit_detour_post() */
 	const struct insn *insns;
 	unsigned n_insns;
+	unsigned long *at; /* gets the address of each, or NULL */
 	/* What arch_detour_emit() tells, as addresses: */
 	unsigned long entry, displaced, displaced_end;
 	unsigned long calls; /* the first one; the machine's */

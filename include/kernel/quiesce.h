@@ -22,5 +22,8 @@
 void quiesce_cpus(void);
 void quiesce_tasks(void);
 void quiesce_tasks_in(bool (*old)(unsigned long pc));
+/* Asks only so often, a millisecond apart. False: somebody is there still. */
+bool __must_check quiesce_tasks_try(bool (*old)(unsigned long pc),
+				    unsigned tries);
 
 #endif

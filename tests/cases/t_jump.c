@@ -11,6 +11,8 @@
 #include <lib/errno.h>
 #include <lib/string.h>
 #include <probe/jump.h>
+#include <probe/opt.h>
+#include <probe/region.h>
 #include <probe/site.h>
 
 #define DETOUR_SIZE 256
@@ -108,12 +110,16 @@ static unsigned long detour_of(const struct spot *s)
 static bool plan(struct spot *s, enum jump_strategy wish)
 {
 	unsigned long detour = detour_of(s);
+	struct region region;
 	struct insn insn;
 	const char *why;
 
-	if (arch_insn_decode(&insn, (const void *)s->pc, INSN_MAX_BYTES,
-			     s->pc) ||
-	    jump_plan(&s->jump, &insn, detour, copy_of(s->pc), wish, &why))
+	if (arch_insn_decode(&insn, (const void *)s->pc, INSN_MAX_BYTES, s->pc))
+		return false;
+	if (jump_plan(&s->jump, &insn, detour, copy_of(s->pc), wish, &why) &&
+	    (wish || insn.len >= ARCH_JUMP_SIZE ||
+	     region_check(s->pc, &region) ||
+	     jump_plan_region(&s->jump, &region, detour, copy_of(s->pc))))
 		return false;
 	memcpy(copy_of(s->pc), s->jump.bytes, s->jump.len);
 	EXPECT_TRUE(leads_to(&s->jump, detour));
@@ -203,4 +209,25 @@ TEST(jump, nearly_every_instruction_can_be_one)
 TEST(jump, nearly_all_instructions_can_be_jumps_at_once)
 {
 	with_spots(try_all);
+}
+
+static int nothing(struct kprobe *p __unused, struct pt_regs *regs __unused)
+{
+	return 0;
+}
+
+TEST(jump, a_kind_that_the_machine_lacks_is_refused_with_that_reason)
+{
+	struct kprobe p = { .symbol_name = "schedule", .pre_handler = nothing };
+
+	opt_wish(ARCH_JUMP_PUNS ? JUMP_BRANCH : JUMP_REGION);
+	ASSERT_EQ(register_kprobe(&p), 0);
+	EXPECT_EQ(opt_sync(), 0);
+	mutex_lock(&probe_mutex);
+	EXPECT_EQ(kprobe_jump(&p), JUMP_NONE);
+	EXPECT_STREQ(site_find(p.addr)->no_jump,
+		     "there are no jumps of that kind on this machine");
+	mutex_unlock(&probe_mutex);
+	EXPECT_EQ(unregister_kprobe(&p), 0);
+	opt_wish(JUMP_NONE);
 }

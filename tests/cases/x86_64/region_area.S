@@ -149,17 +149,19 @@ END(region_short)
 
 /*
  * Where a task can be found at each boundary inside: a string instruction of two
- * bytes, long enough to be interrupted in, at NAME_at + n.
+ * bytes, long enough to be interrupted in, at NAME_at + n. It writes to the port of
+ * POST codes, which takes its time.
  */
 .macro SLOW n
 FUNC(region_slow\n)
 	mov	%rsi, %rcx
 	mov	%rdi, %rsi
+	mov	$0x80, %edx
 AT region_slow\n
 	.rept	\n
 	nop
 	.endr
-	rep lodsb
+	rep outsb
 	.rept	5 - \n
 	nop
 	.endr
@@ -171,3 +173,47 @@ END(region_slow\n)
 	SLOW	2
 	SLOW	3
 	SLOW	4
+
+/* Faults in its second instruction, where a handler gives it a bad address. */
+FUNC(region_loads)
+AT region_loads
+	nop
+	mov	(%rdi), %eax
+	add	%esi, %eax
+	ret
+END(region_loads)
+
+/* The last one is a call of somebody who sleeps. */
+FUNC(region_sleeps)
+	push	%rbx
+	mov	%rsi, %rbx
+AT region_sleeps
+	nop
+	nop
+	nop
+	call	*%rdi
+	add	%rbx, %rax
+	pop	%rbx
+	ret
+END(region_sleeps)
+
+/* From the first instruction on. */
+FUNC(region_whole)
+AT region_whole
+	push	%rbx
+	mov	%edi, %ebx
+	lea	(%rbx, %rsi), %eax
+	pop	%rbx
+	ret
+END(region_whole)
+
+/* Branches among them: out of the region, and to its first instruction. */
+FUNC(region_branches)
+	xor	%eax, %eax
+AT region_branches
+	inc	%eax
+	dec	%edi
+	jnz	region_branches_at
+	add	%esi, %eax
+	ret
+END(region_branches)

@@ -3,46 +3,35 @@
  * Jumps over several instructions: every way in which somebody could get between
  * them is a reason to refuse, and what is accepted is so for a reason, too.
  */
-#include "../../test.h"
+#include "region_area.h"
 #include <arch/mmu.h>
 #include <lib/errno.h>
-#include <probe/jump.h>
-#include <probe/site.h>
 
-#define FUNCTION(name)            \
-	int name(long a, long b); \
-	extern const char name##_at[]
-
-FUNCTION(region_fine);
 FUNCTION(region_looped);
 FUNCTION(region_entered);
 FUNCTION(region_switched);
 FUNCTION(region_pointed);
 FUNCTION(region_loaded);
 FUNCTION(region_called);
-FUNCTION(region_calls_last);
 FUNCTION(region_faulting);
 FUNCTION(region_short);
-FUNCTION(region_slow1);
-FUNCTION(region_slow2);
-FUNCTION(region_slow3);
-FUNCTION(region_slow4);
 
 /* Of a region at @at, not to be made; NULL: it is fine, and has so many bytes. */
 static const char *reason(const char *at, unsigned *displaced)
 {
+	struct region region;
 	struct jump jump;
 	struct insn insn;
 	const char *why = NULL;
-	int err;
 
 	mutex_lock(&probe_mutex);
-	err = deny_check((unsigned long)at, &insn, &why);
-	if (!err)
-		err = jump_plan(&jump, &insn, NEAR_BASE, (const u8 *)at,
-				JUMP_REGION, &why);
+	EXPECT_EQ(deny_check((unsigned long)at, &insn, &why), 0);
+	why = region_check((unsigned long)at, &region);
 	*displaced = 0;
-	if (!err) {
+	if (!why) {
+		EXPECT_EQ(jump_plan_region(&jump, &region, NEAR_BASE,
+					   (const u8 *)at),
+			  0);
 		EXPECT_EQ(jump.strategy, JUMP_REGION);
 		EXPECT_EQ(jump.len, ARCH_JUMP_SIZE);
 		EXPECT_EQ(jump.footprint, jump.displaced);
@@ -51,7 +40,7 @@ static const char *reason(const char *at, unsigned *displaced)
 		jump_drop(&jump);
 	}
 	mutex_unlock(&probe_mutex);
-	return err ? why : NULL;
+	return why;
 }
 
 static void expect_refused(const char *at, const char *why)
@@ -108,19 +97,11 @@ TEST(region, the_function_must_go_on_as_long)
 		       "its function ends before the jump would");
 }
 
-static int nothing(struct kprobe *p __unused, struct pt_regs *regs __unused)
-{
-	return 0;
-}
-
 TEST(region, no_other_probe_may_be_inside)
 {
-	struct kprobe p = { .addr = (unsigned long)region_fine_at,
-			    .pre_handler = nothing };
+	struct kprobe p = { .addr = inside(region_fine_at, 1),
+			    .pre_handler = see };
 
-	/* An operand that named the place would be a reason by itself. */
-	__asm__("" : "+r"(p.addr));
-	p.addr++;
 	ASSERT_EQ(register_kprobe(&p), 0);
 	expect_refused(region_fine_at, "another probe is in the way");
 	unregister_kprobe(&p);
