@@ -43,13 +43,13 @@ int probe_plan_parse(const char *name)
 	return 0;
 }
 
-/* In kernel mode, with a usable stack, and all other things being equal. */
+/* Where registers decide: what there mostly is, whoever registers. */
 static bool can_emulate(const struct insn *insn)
 {
 	struct pt_regs regs;
 	struct insn_op op;
 
-	arch_regs_capture(&regs);
+	arch_regs_plain(&regs);
 	return arch_insn_analyse(insn, &regs, &op) != INSN_EMU_NONE;
 }
 

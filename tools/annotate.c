@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <arch/insn.h>
+#include <arch/regs.h>
 #include <arch/uaccess.h>
 #include <frame.h>
 
@@ -54,11 +55,12 @@ static size_t parse_bytes(const char *text, u8 *bytes)
 
 static void print_ways(const struct insn *insn)
 {
-	static const struct pt_regs regs;
+	struct pt_regs regs;
 	u8 copy[INSN_RELOC_MAX];
 	struct insn_op op;
 	int n = arch_insn_relocate(insn, insn->pc, copy, sizeof(copy));
 
+	arch_regs_plain(&regs);
 	if (insn->deny != INSN_OK) {
 		printf("no probe: %s", insn_deny_reason(insn->deny));
 		return;

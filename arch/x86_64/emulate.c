@@ -520,13 +520,13 @@ static __always_inline bool is_canonical(u64 va)
 	return !(va >> 47) || va >> 47 == 0x1ffff;
 }
 
+/* By one access each, as the instruction's own are: a device counts them. */
 static int access_memory(struct insn_op *op)
 {
 	if (op->load_size) {
-		op->value = 0;
 		op->fault_va = op->load_va;
-		if (arch_copy_safe(&op->value, (void *)(uintptr_t)op->load_va,
-				   op->load_size))
+		if (arch_peek((void *)(uintptr_t)op->load_va, &op->value,
+			      op->load_size))
 			return -EFAULT;
 		if (op->store_loaded)
 			op->store_value = op->value;
@@ -537,8 +537,8 @@ static int access_memory(struct insn_op *op)
 	}
 	if (op->store_size) {
 		op->fault_va = op->store_va;
-		if (arch_copy_safe((void *)(uintptr_t)op->store_va,
-				   &op->store_value, op->store_size))
+		if (arch_poke((void *)(uintptr_t)op->store_va, op->store_value,
+			      op->store_size))
 			return -EFAULT;
 	}
 	op->fault_va = 0;

@@ -66,6 +66,12 @@ static inline void regs_break_undo(struct pt_regs *regs);
 void arch_call_as(void *fn, const struct pt_regs *regs, const u64 *stack,
 		  unsigned words);
 
+/*
+ * Kernel code with interrupts on, about which nothing else is special: no register
+ * is 0 or near the stack pointer. The same each time.
+ */
+static inline void arch_regs_plain(struct pt_regs *regs);
+
 /* Registers of the caller itself, enough to unwind from here. */
 void arch_regs_capture(struct pt_regs *regs);
 

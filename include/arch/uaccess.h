@@ -15,8 +15,8 @@
 size_t __must_check arch_copy_safe(void *dst, const void *src, size_t n);
 
 /*
- * One naturally aligned access of @size 1, 2, 4 or 8: 0 or -EFAULT. Used where
- * a torn value would be wrong.
+ * One access of @size 1, 2, 4 or 8, naturally aligned where the machine wants it
+ * (ppc64): 0 or -EFAULT. Used where a torn value would be wrong.
  */
 int __must_check arch_peek(const volatile void *src, u64 *value, unsigned size);
 int __must_check arch_poke(volatile void *dst, u64 value, unsigned size);

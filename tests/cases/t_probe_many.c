@@ -3,7 +3,10 @@
  * Names as the compiler left them, a thousand probes that leave, and probes on
  * what the engine itself uses.
  */
+#include <arch/insn.h>
+#include <arch/regs.h>
 #include <kernel/heap.h>
+#include <kernel/image.h>
 #include <kernel/symtab.h>
 #include <kernel/timer.h>
 #include <lib/errno.h>
@@ -109,15 +112,85 @@ TEST(probe, a_thousand_are_removed_by_one_change_of_text_or_each_by_its_own)
 	kfree(probes);
 }
 
-static __noclone unsigned emulated(unsigned a)
-{
-	return a * 3;
-}
-
 static void nothing_post(struct kprobe *p __unused,
 			 struct pt_regs *regs __unused,
 			 unsigned long flags __unused)
 {
+}
+
+/* Registers with a post-handler, which may be emulated, from a stack like this. */
+static __noinline int plan_of(unsigned long addr, unsigned depth)
+{
+	struct kprobe p = { .addr = addr,
+			    .pre_handler = count_only,
+			    .post_handler = nothing_post };
+	volatile char room[512];
+	int plan = -1;
+
+	room[0] = (char)depth;
+	if (depth)
+		return plan_of(addr, depth - 1) + room[0] * 0;
+	if (register_kprobe(&p) == 0) {
+		plan = (int)kprobe_plan(&p);
+		unregister_kprobe(&p);
+	}
+	return plan;
+}
+
+/* What plans are made for: nothing that depends on the caller. */
+TEST(probe, plans_are_made_for_registers_that_are_always_the_same)
+{
+	struct pt_regs regs, again;
+	unsigned near = 0;
+
+	memset(&again, 0xee, sizeof(again));
+	arch_regs_plain(&regs);
+	arch_regs_plain(&again);
+	EXPECT_MEMEQ(&regs, &again, sizeof(regs));
+	EXPECT_FALSE(user_mode(&regs));
+	EXPECT_FALSE(regs_traced(&regs));
+	EXPECT_TRUE(regs_irqs_enabled(&regs));
+	for (unsigned i = 0; i < arch_reg_desc_count; i++) {
+		unsigned long v, sp = kernel_stack_pointer(&regs);
+
+		memcpy(&v, (char *)&regs + arch_reg_descs[i].offset, sizeof(v));
+		near += v - sp + (1ul << 24) < 1ul << 25;
+	}
+	EXPECT_EQ(near, 1); /* the stack pointer itself */
+}
+
+/* Stores to memory might lie near the stack pointer, in one frame or another. */
+TEST(probe, an_instruction_has_the_same_plan_whoever_registers)
+{
+	unsigned long pc = (unsigned long)__text_start;
+	unsigned n = 0, emulated_ones = 0;
+	struct symbol sym;
+	struct insn insn;
+
+	while (n < 200 && symtab_next(pc, &sym) == 0) {
+		for (pc = sym.addr; pc < sym.addr + sym.size; pc += insn.len) {
+			int plan;
+
+			if (arch_insn_decode(&insn, (void *)pc, INSN_MAX_BYTES,
+					     pc))
+				break;
+			if (!(insn.flags & INSN_MEM) || !may_be_probed(pc) ||
+			    n++ >= 200)
+				continue;
+			plan = plan_of(pc, 0);
+			emulated_ones += plan == PLAN_EMULATE;
+			if (plan_of(pc, 6) != plan)
+				FAIL("%pS: not always %s", (void *)pc,
+				     probe_plan_name((enum probe_plan)plan));
+		}
+		pc = sym.addr;
+	}
+	EXPECT_GE(emulated_ones, 10);
+}
+
+static __noclone unsigned emulated(unsigned a)
+{
+	return a * 3;
 }
 
 /* A hit with a post-handler is emulated, where that is possible. */

@@ -24,6 +24,18 @@ static inline void instruction_pointer_set(struct pt_regs *regs,
 	regs->nip = pc;
 }
 
+static inline void arch_regs_plain(struct pt_regs *regs)
+{
+	*regs = (struct pt_regs){
+		.msr = MSR_SF | MSR_VECTOR_LOW | MSR_EE | MSR_RI,
+		.link = 0x10000,
+		.ctr = 0x20000,
+	};
+	for (unsigned i = 0; i < ARRAY_SIZE(regs->gpr); i++)
+		regs->gpr[i] = 0x100000ul * (i + 1);
+	regs->gpr[1] = 1ul << 46;
+}
+
 /* Program interrupts: SRR1 says why (ISA 3.1 III 7.5.9). */
 #define SRR1_TRAP 0x020000ul
 

@@ -24,6 +24,18 @@ static inline void instruction_pointer_set(struct pt_regs *regs,
 	regs->ip = pc;
 }
 
+static inline void arch_regs_plain(struct pt_regs *regs)
+{
+	unsigned long *reg = (unsigned long *)regs;
+
+	for (unsigned i = 0; i < sizeof(*regs) / sizeof(*reg); i++)
+		reg[i] = 0x100000ul * (i + 1);
+	regs->sp = 1ul << 46;
+	regs->cs = SEL_KERNEL_CODE;
+	regs->ss = SEL_KERNEL_DATA;
+	regs->flags = X86_FLAGS_FIXED | X86_FLAGS_IF;
+}
+
 /* int3 is one byte. */
 static inline unsigned long regs_break_pc(const struct pt_regs *regs)
 {

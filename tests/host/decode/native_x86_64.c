@@ -12,17 +12,25 @@
 #include <gen/insn_corpus.h>
 
 /* Host memory that exists is what we mapped. */
-size_t arch_copy_safe(void *dst, const void *src, size_t n)
+static bool is_data(const volatile void *p, unsigned n)
 {
-	u64 a = (u64)dst, b = (u64)src;
-	bool a_ours = a - DATA <= RAM - n || a - STACK <= RAM - n;
-	bool b_ours = b - DATA <= RAM - n || b - STACK <= RAM - n ||
-		      b - TEXT <= SIZE - n;
+	return (u64)p - DATA <= RAM - n || (u64)p - STACK <= RAM - n;
+}
 
-	/* One of the two is a variable of emulate.c. */
-	if (!a_ours && !b_ours)
-		return n;
-	memcpy(dst, src, n);
+int arch_peek(const volatile void *src, u64 *value, unsigned size)
+{
+	if (!is_data(src, size) && (u64)src - TEXT > SIZE - size)
+		return -EFAULT;
+	*value = 0;
+	memcpy(value, (const void *)src, size);
+	return 0;
+}
+
+int arch_poke(volatile void *dst, u64 value, unsigned size)
+{
+	if (!is_data(dst, size))
+		return -EFAULT;
+	memcpy((void *)dst, &value, size);
 	return 0;
 }
 
