@@ -26,6 +26,13 @@ struct detour {
 	struct detour *next; /* among those that leave */
 };
 
+/*
+ * build.c: makes @s->coming_detour, of a jump over its instruction, or of one over
+ * several. NULL, or a reason why there is none. Under probe_mutex.
+ */
+const char *detour_build(struct site *s, enum jump_strategy wish);
+const char *detour_build_region(struct site *s);
+
 /* arm.c: one that no jump leads to, and nobody is in. */
 void detour_free(struct detour *d);
 

@@ -63,6 +63,9 @@ static void say_arming(struct text *t, const struct site *s)
 		say(t, "  %s: no trap; a detour at 0x%lx %s\n",
 		    jump_strategy_name(d->jump.strategy), d->code.entry,
 		    d->code.n ? "calls the handlers" : "calls the engine");
+		if (d->region)
+			say(t, "  in the place of %u instructions\n",
+			    d->region->n);
 	} else if (s->armed) {
 		if (!why)
 			why = opt_mode() == OPT_OFF ? "optimize is off"

@@ -3,12 +3,12 @@
  * Breakpoints become jumps, and jumps breakpoints.
  *
  * Work is what opt_again() has noted: a range of addresses in which there are
- * sites to be looked at. opt_pass() goes through it from the highest address to
- * the lowest, since that is the order in which jumps depend on each other
- * (arm.c), in batches, and lets others have probe_mutex in between. For each site
- * it builds a detour, asks jump.c for a jump that leads there, and has arm.c put
- * it up; or the site is told why not, and is not tried again until something
- * changes near it.
+ * sites to be looked at. work() goes through it from the highest address to the
+ * lowest, since that is the order in which jumps depend on each other (arm.c), in
+ * batches, and lets others have probe_mutex in between. For each site build.c
+ * finds a jump, and arm.c puts it up; or the site is told why not, and is not tried
+ * again until something changes near it. Regions come behind the others of their
+ * batch, as a change of their own.
  *
  * Nobody waits for a jump: a probe whose site has none works.
  */
@@ -58,21 +58,6 @@ bool opt_has_worked(void)
 	return has_worked;
 }
 
-/* May it be a jump? ------------------------------------------------------------ */
-
-/*
- * Post-handlers can be called behind it, with interrupts off while it runs, unless
- * it goes elsewhere or would notice.
- */
-static bool goes_its_way(const struct insn *insn)
-{
-	const u32 ways = INSN_BRANCH_REL | INSN_INDIRECT | INSN_CALL | INSN_RET;
-	const u32 irqs = INSN_FLAGS_PUSH | INSN_FLAGS_POP | INSN_IRQ_CHANGE |
-			 INSN_HALT | INSN_STATE_WRITE | INSN_PRIV;
-
-	return insn->flags & (ways | irqs);
-}
-
 static const char *refusal(const struct site *s)
 {
 	if (none_wished)
@@ -86,147 +71,11 @@ static const char *refusal(const struct site *s)
 	return NULL;
 }
 
-/* Building ---------------------------------------------------------------------- */
-
-/* May the detour itself call the handlers? How many. 0: no. */
-static unsigned count_direct(const struct site *s)
-{
-	unsigned n = 0;
-
-	if (s->set->post || site_has_flagged(s, KPROBE_FLAG_CONTROL))
-		return 0;
-	while (s->set->probes[n])
-		n++;
-	return n <= ARCH_DETOUR_CALLS ? n : 0;
-}
-
-static bool needs_post(const struct site *s)
-{
-	return s->set->post && s->end_plan == PLAN_STEP &&
-	       !goes_its_way(&s->insn);
-}
-
-static void describe(struct detour *d, struct site *s)
-{
-	d->site = s;
-	d->set = s->set;
-	d->exec.site = s;
-	d->exec.detour = d;
-	d->code = (struct detour_code){
-		.pc = s->addr,
-		.back = s->addr + s->insn.len,
-		.detour = d,
-		.probes = s->set->probes,
-		.n = count_direct(s),
-		.post = needs_post(s),
-		.insns = &s->insn,
-		.n_insns = 1,
-	};
-}
-
-/* Its code, in executable memory: twice, as the first time tells its length. */
-static int emit(struct detour *d)
-{
-	static u8 code[ARCH_DETOUR_MAX + (REGION_INSNS - 1) * INSN_RELOC_MAX];
-	int len = arch_detour_emit(&d->code, d->site->slot, code, sizeof(code));
-	int err = len < 0 ? len : exec_alloc(&d->exec, (size_t)len);
-
-	if (err)
-		return err;
-	len = arch_detour_emit(&d->code, d->exec.at, code, d->exec.size);
-	if (len < 0)
-		return len;
-	exec_write(&d->exec, code, (size_t)len);
-	return 0;
-}
-
-/* What stands from @s on, or will when its change is done. */
-static void read_text(const struct site *s, u8 *text)
-{
-	u8 coming[ARCH_PATCH_MAX];
-
-	memcpy(text, (const void *)s->addr, ARCH_JUMP_TEXT);
-	if (s->detour)
-		memcpy(text, s->detour->jump.old, s->detour->jump.len);
-	for (unsigned i = 1; i < ARCH_JUMP_TEXT; i++) {
-		const struct site *above = site_find(s->addr + i);
-
-		if (above && above->changed)
-			memcpy(text + i, coming,
-			       min(ARCH_JUMP_TEXT - i,
-				   site_coming_text(above, coming)));
-	}
-}
-
-static const char no_room[] = "no room for a detour within reach";
-
-/* What can be had at that instruction alone. */
-static const char *build(struct site *s)
-{
-	struct detour *d = kzalloc(sizeof(*d));
-	const char *why = no_room;
-	u8 text[ARCH_JUMP_TEXT];
-
-	if (!d)
-		return "out of memory";
-	describe(d, s);
-	read_text(s, text);
-	if (emit(d) == 0 && jump_plan(&d->jump, &s->insn, d->code.entry, text,
-				      wished, &why) == 0) {
-		s->coming_detour = d;
-		return NULL;
-	}
-	detour_free(d);
-	return why;
-}
-
 /* The last resort, as nobody may be inside when it is written. */
 static bool may_be_region(const struct site *s)
 {
 	return s->insn.len < ARCH_JUMP_SIZE &&
 	       (wished == JUMP_NONE || wished == JUMP_REGION);
-}
-
-static const char *describe_region(struct detour *d)
-{
-	struct region *r = kzalloc(sizeof(*r));
-	const char *why;
-
-	d->region = r;
-	if (d->set->post)
-		return "a post-handler wants to know its end";
-	if (!r)
-		return "out of memory";
-	why = region_check(d->site->addr, r);
-	if (why)
-		return why;
-	d->code.insns = r->insns;
-	d->code.n_insns = r->n;
-	d->code.at = r->at;
-	d->code.back = d->code.pc + region_size(r);
-	return NULL;
-}
-
-/* Several instructions give way, and all of them are the detour's to do. */
-static const char *build_region(struct site *s)
-{
-	struct detour *d = kzalloc(sizeof(*d));
-	const char *why;
-	u8 text[ARCH_JUMP_TEXT];
-
-	if (!d)
-		return "out of memory";
-	describe(d, s);
-	read_text(s, text);
-	why = describe_region(d);
-	if (!why && (emit(d) || jump_plan_region(&d->jump, d->region,
-						 d->code.entry, text)))
-		why = no_room;
-	if (why)
-		detour_free(d);
-	else
-		s->coming_detour = d;
-	return why;
 }
 
 /* Working ----------------------------------------------------------------------- */
@@ -236,7 +85,7 @@ void opt_plan(struct site *s)
 	const char *why = refusal(s);
 
 	if (!why) {
-		why = build(s);
+		why = detour_build(s, wished);
 		if (why && may_be_region(s))
 			why = NULL; /* do_regions() has the last word */
 	}
@@ -256,23 +105,27 @@ static bool is_candidate(const struct site *s)
 	return s->armed && !s->detour && !s->no_jump;
 }
 
-/* The end of a change: those that have no jump yet are to be tried again. */
+/* The end of a change: the text follows it, and what it leaves over is freed. */
 static void finish(struct site_change *c)
 {
-	struct site *s, *next;
-
 	probe_arm(c);
-	for (s = c->sites; s; s = next) {
-		next = s->next_changed;
+	for (struct site *s = c->sites; s; s = s->next_changed)
 		s->changed = false;
-		if (!s->detour && !s->no_jump)
-			opt_again(s);
-	}
 	if (c->detours)
 		probe_leave_code(c);
 }
 
-/* Of a change that is done: those that can only have a region. */
+/* ... and who has no jump, nor a reason, is to be tried again. */
+static void finish_and_note(struct site_change *c)
+{
+	finish(c);
+	for (struct site *s = c->sites; s; s = s->next_changed) {
+		if (!s->detour && !s->no_jump)
+			opt_again(s);
+	}
+}
+
+/* Of a change that is done: those for which there is only a region left. */
 static void do_regions(struct site *sites)
 {
 	struct site_change c = { .plan_jumps = true };
@@ -280,16 +133,16 @@ static void do_regions(struct site *sites)
 
 	for (struct site *s = sites; s; s = next) {
 		next = s->next_changed;
-		if (!is_candidate(s) || !may_be_region(s))
+		if (!is_candidate(s))
 			continue;
-		s->no_jump = build_region(s);
+		s->no_jump = detour_build_region(s);
 		if (!s->no_jump)
 			site_touch(s, &c);
 	}
 	if (!c.sites)
 		return;
 	probe_close_regions(&c);
-	finish(&c);
+	finish_and_note(&c);
 }
 
 /* Goes on at the highest address that is left. Returns whether there is more. */
@@ -383,7 +236,7 @@ int opt_set(enum opt_mode new_mode)
 	mode = new_mode;
 	site_for_each(mode == OPT_OFF ? take_back : note, &c);
 	if (c.sites)
-		finish(&c);
+		finish_and_note(&c);
 	exec_sweep();
 	opt_changed();
 	mutex_unlock(&probe_mutex);

@@ -20,7 +20,7 @@ static void hog(void *arg __unused)
 		cpu_relax();
 }
 
-#define SLOW_PAGES 768 /* bytes that take many time slices */
+#define SLOW_PAGES 512 /* bytes that take many time slices */
 
 struct slow {
 	long (*fn)(long a, long b);
@@ -114,13 +114,16 @@ static void keep_in_detour(const struct call *c, unsigned n)
 
 static const struct call *const slow_calls = &calls[ARRAY_SIZE(calls) - 4];
 
-static void with_hogs(void (*fn)(const struct call *c, unsigned n))
+static void with_hogs(void (*fn)(const struct call *c, unsigned n),
+		      enum patch_mode mode)
 {
+	enum patch_mode before = patch_mode();
 	struct thread *hogs[3];
 
 	slow_bytes = vm_alloc(SLOW_PAGES, VM_READ | VM_WRITE);
 	ASSERT_TRUE(slow_bytes);
 	over = false;
+	patch_mode_set(mode);
 	for (unsigned i = 0; i < ARRAY_SIZE(hogs); i++)
 		hogs[i] = start_on(last_cpu(), hog, NULL);
 	for (unsigned n = 1; n <= 4; n++)
@@ -128,17 +131,28 @@ static void with_hogs(void (*fn)(const struct call *c, unsigned n))
 	WRITE_ONCE(over, true);
 	for (unsigned i = 0; i < ARRAY_SIZE(hogs); i++)
 		join(hogs[i]);
+	patch_mode_set(before);
 	vm_free(slow_bytes);
 }
 
-TEST(region_tasks, it_is_not_written_while_somebody_is_at_a_boundary_inside)
+TEST(region_tasks, who_is_at_a_boundary_inside_keeps_it_off_by_break)
 {
-	with_hogs(keep_inside);
+	with_hogs(keep_inside, PATCH_BREAK);
 }
 
-TEST(region_tasks, who_is_in_its_detour_is_waited_for_when_it_goes)
+TEST(region_tasks, who_is_at_a_boundary_inside_keeps_it_off_by_stop)
 {
-	with_hogs(keep_in_detour);
+	with_hogs(keep_inside, PATCH_STOP);
+}
+
+TEST(region_tasks, who_is_in_its_detour_is_waited_for_by_break)
+{
+	with_hogs(keep_in_detour, PATCH_BREAK);
+}
+
+TEST(region_tasks, who_is_in_its_detour_is_waited_for_by_stop)
+{
+	with_hogs(keep_in_detour, PATCH_STOP);
 }
 
 /* Tasks that come back ------------------------------------------------------------ */
@@ -242,16 +256,18 @@ static void in_nmi(void *arg, struct pt_regs *regs __unused)
 		*(unsigned long *)arg += call(&calls[i]) != calls[i].result;
 }
 
-static void send_nmis(unsigned long *wrong)
+/* On the last CPU, to all others: at any boundary, and between all steps. */
+static void send_nmis(void *arg)
 {
-	for (unsigned i = 0; i < cpu_count; i++) {
-		if (i != smp_processor_id())
-			EXPECT_EQ(smp_nmi_call(i, in_nmi, wrong), 0);
+	while (!READ_ONCE(over)) {
+		for (unsigned i = 0; i < last_cpu(); i++)
+			EXPECT_EQ(smp_nmi_call(i, in_nmi, arg), 0);
+		thread_sleep(NSEC_PER_MSEC);
 	}
 }
 
 /* All regions come; half of them go because of others inside. */
-static void come_and_go(unsigned long *wrong)
+static void come_and_go(void)
 {
 	static struct kprobe ps[ARRAY_SIZE(calls)], in[ARRAY_SIZE(calls)];
 	struct kprobe *all[ARRAY_SIZE(calls)], *all_in[ARRAY_SIZE(calls)];
@@ -269,9 +285,7 @@ static void come_and_go(unsigned long *wrong)
 	for (unsigned i = 0; i < ARRAY_SIZE(calls); i++)
 		made += is_region(ps[i].addr);
 	EXPECT_GE(made, 1);
-	send_nmis(wrong);
 	EXPECT_EQ(register_kprobes(all_in, ARRAY_SIZE(calls) / 2), 0);
-	send_nmis(wrong);
 	EXPECT_EQ(unregister_kprobes(all, ARRAY_SIZE(calls)), 0);
 	EXPECT_EQ(unregister_kprobes(all_in, ARRAY_SIZE(calls) / 2), 0);
 }
@@ -282,6 +296,7 @@ static void storm(enum patch_mode mode)
 	static struct thread *threads[MAX_CPUS];
 	static unsigned long wrong[MAX_CPUS];
 	unsigned long wrong_in_nmi = 0;
+	struct thread *sender;
 
 	over = false;
 	memset(wrong, 0, sizeof(wrong));
@@ -289,9 +304,11 @@ static void storm(enum patch_mode mode)
 	opt_wish(JUMP_REGION);
 	for (unsigned i = 0; i < cpu_count; i++)
 		threads[i] = start_on(i, hammer, &wrong[i]);
+	sender = start_on(last_cpu(), send_nmis, &wrong_in_nmi);
 	for (unsigned i = 0; i < 5; i++)
-		come_and_go(&wrong_in_nmi);
+		come_and_go();
 	WRITE_ONCE(over, true);
+	join(sender);
 	for (unsigned i = 0; i < cpu_count; i++) {
 		join(threads[i]);
 		EXPECT_EQ(wrong[i], 0);
