@@ -13,6 +13,7 @@
 #include <arch/cpu.h>
 #include <arch/probe.h>
 #include <arch/regs.h>
+#include <arch/ret.h>
 #include <kernel/percpu.h>
 #include <kernel/symtab.h>
 #include <kernel/thread.h>
@@ -46,7 +47,7 @@ __noprobe void level_settle(struct cpu *cpu)
 }
 
 /*
- * Finds out whose turn it is in a direct detour that @regs interrupted, and makes
+ * Finds out whose turn it is in a direct detour or return that @regs interrupted, and makes
  * its hit one that can be taken up.
  */
 static __noprobe void level_complete(struct hit *h, const struct pt_regs *regs)
@@ -54,6 +55,11 @@ static __noprobe void level_complete(struct hit *h, const struct pt_regs *regs)
 	const struct detour *d;
 
 	h->turn = &nobody;
+	if (arch_ret_made(h->regs)) {
+		if (!ret_is_in_body(instruction_pointer(regs)))
+			h->turn = ret_turn();
+		return;
+	}
 	if (!arch_detour_calls(h->regs, regs))
 		return;
 	d = detour_of(h->regs);
@@ -158,7 +164,9 @@ static __noprobe void abandon(struct pt_regs *regs, enum kprobe_verdict why,
 	for (; cpu->hit_levels > 1; cpu->hit_levels--)
 		cpu->hits[cpu->hit_levels - 1].stepping = false;
 	h->faulting = false;
-	if (is_direct(h))
+	if (is_direct(h) && arch_ret_made(h->regs))
+		ret_abandoned(h);
+	else if (is_direct(h))
 		probe_hit_direct_abandoned(h);
 	/* Others may have sent an NMI for the same call: it comes too late. */
 	cpu->hit_turns++;

@@ -75,7 +75,7 @@ int ret_attach(struct kprobe *p, unsigned long addr)
 	o->call = ret_call_nothing;
 	o->addr = addr;
 	o->size = ALIGN_UP(sizeof(struct kretprobe_instance) + rp->data_size,
-			   16UL);
+			   16UL); /* ret_enter_plain() knows it without data */
 	if (p->flags & KRETPROBE_FLAG_RETSITE) {
 		int err = ret_places_find(o);
 
@@ -206,7 +206,8 @@ static struct kprobe *prepare(struct kretprobe *rp)
 	else if (rp->entry_handler)
 		rp->kp.pre_handler = ret_enter_asking;
 	else
-		rp->kp.pre_handler = ret_enter_plain;
+		rp->kp.pre_handler = rp->data_size ? ret_enter
+						   : ret_enter_plain;
 	kprobe_flags_set(&rp->kp, KPROBE_FLAG_RETURN);
 	return &rp->kp;
 }

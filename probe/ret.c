@@ -42,15 +42,10 @@ STATIC_ASSERT(offsetof(struct kretprobe_instance, owner) == RI_OWNER);
 STATIC_ASSERT(offsetof(struct kretprobe_instance, ret_addr) == RI_RET_ADDR);
 STATIC_ASSERT(offsetof(struct kretprobe_instance, sp) == RI_SP);
 STATIC_ASSERT(offsetof(struct kretprobe_instance, below) == RI_BELOW);
+STATIC_ASSERT(IS_ALIGNED(sizeof(struct kretprobe_instance), 16UL));
 STATIC_ASSERT(offsetof(struct ret_owner, kp) == OWNER_KP && OWNER_KP == 0);
 STATIC_ASSERT(offsetof(struct ret_owner, call) == OWNER_CALL);
 STATIC_ASSERT(offsetof(struct ret_owner, returned) == OWNER_RETURNED);
-STATIC_ASSERT(offsetof(struct hit, regs) == HIT_REGS);
-STATIC_ASSERT(offsetof(struct hit, turn) == HIT_TURN);
-STATIC_ASSERT(offsetof(struct hit, resume) == HIT_RESUME);
-STATIC_ASSERT(offsetof(struct hit, go_on) == HIT_GO_ON);
-STATIC_ASSERT(offsetof(struct hit, frame) == HIT_FRAME);
-STATIC_ASSERT(offsetof(struct hit, preempt_count) == HIT_PREEMPT);
 
 __noprobe int ret_call_nothing(struct kretprobe_instance *ri __unused,
 			       struct pt_regs *regs __unused)
@@ -210,7 +205,7 @@ static __always_inline int hijack(struct ret_stack *stack,
 				  struct ret_owner *owner, struct pt_regs *regs)
 {
 	push(stack, owner);
-	arch_ret_address_set(regs, LANDING);
+	*arch_ret_address(regs) = LANDING;
 	return 0;
 }
 
@@ -221,7 +216,7 @@ __noprobe int ret_enter(struct kprobe *p, struct pt_regs *regs)
 	struct ret_owner *owner = rp->owner;
 	struct ret_stack *stack = &current->ret;
 	unsigned long sp = kernel_stack_pointer(regs);
-	unsigned long to = arch_ret_address(regs);
+	unsigned long to = *arch_ret_address(regs);
 
 	if ((stack->top->sp <= sp || owner->place_addrs) &&
 	    !enter_again(stack, owner, sp, &to))
@@ -245,10 +240,10 @@ __noprobe int ret_enter(struct kprobe *p, struct pt_regs *regs)
 /* The usual: true if nothing is to be found out but the true address. */
 static __always_inline bool prepare(struct ret_stack *stack,
 				    struct ret_owner *owner,
-				    const struct pt_regs *regs)
+				    struct pt_regs *regs)
 {
 	unsigned long sp = kernel_stack_pointer(regs);
-	unsigned long to = arch_ret_address(regs);
+	unsigned long to = *arch_ret_address(regs);
 	const struct kretprobe_instance *top = stack->top;
 
 	if (unlikely(top->sp <= sp)) {
@@ -274,21 +269,21 @@ static __noprobe int enter_next(struct kprobe *p, struct pt_regs *regs)
 	return hijack(stack, owner, regs);
 }
 
-/* In the usual case, with neither entry handler nor bound. */
+/* In the usual case, with neither entry handler nor bound nor data. */
 __noprobe int ret_enter_plain(struct kprobe *p, struct pt_regs *regs)
 {
 	struct ret_owner *owner = kretprobe_of(p)->owner;
 	struct ret_stack *stack = &current->ret;
 	struct kretprobe_instance *ri = stack->free, *top = stack->top;
 	unsigned long sp = kernel_stack_pointer(regs);
-	char *end = (char *)ri + owner->size;
+	unsigned long *ret = arch_ret_address(regs);
 
-	if (unlikely(top->sp <= sp) || unlikely(end > stack->soft))
+	if (unlikely(top->sp <= sp) || unlikely((char *)(ri + 1) > stack->soft))
 		return enter_next(p, regs);
-	fill(ri, owner, sp, arch_ret_address(regs), top);
+	fill(ri, owner, sp, *ret, top);
 	stack->top = ri;
-	stack->free = (struct kretprobe_instance *)end;
-	arch_ret_address_set(regs, LANDING);
+	stack->free = ri + 1;
+	*ret = LANDING;
 	ret_count(&owner->entered);
 	return 0;
 }
@@ -428,12 +423,31 @@ __noprobe const struct kretprobe_instance *ret_place_settle(
 	return ri;
 }
 
-/* The usual case, that the last one noted returns first, is in ret.S. */
 __noprobe void ret_return(struct pt_regs *regs)
 {
 	struct kretprobe_instance *ri = settle(regs);
 
 	run(regs, ri->sp, ri->ret_addr);
+}
+
+/*
+ * The usual case, that the last one noted returns first, is in ret.S. It makes no
+ * level, as direct detours do; its note, just taken off, lies where the next one
+ * goes.
+ */
+__noprobe struct kprobe *const *ret_turn(void)
+{
+	return &current->ret.free->owner->kp;
+}
+
+__noprobe void ret_abandoned(struct hit *h)
+{
+	const struct kretprobe_instance *ri = current->ret.free;
+
+	h->frame = ri->sp;
+	h->go_on = ri->ret_addr;
+	h->resume = ret_run;
+	h->preempt_count = arch_detour_preempt(h->regs);
 }
 
 /* Off the straight path --------------------------------------------------------- */

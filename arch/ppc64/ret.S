@@ -76,7 +76,6 @@ END ret_trampoline
  *	r25	the struct pt_regs
  *	r26	where the function returns to
  *	r27	how far the turns of this CPU have come
- *	r28	level 0 of its hits
  *	r29	the frame: r1 as it is at a function's entry and after its return
  *	r30	the running thread
  */
@@ -106,28 +105,21 @@ FUNC ret_body
 	ld	%r0, RI_SP(%r3)
 	cmpd	%r0, %r29
 	bne-	3f
-	ld	%r27, CPU_HIT_TURNS(%r13)	/* as level_begin() and run() do */
-	addi	%r27, %r27, 1
-	std	%r27, CPU_HIT_TURNS(%r13)
-	li	%r0, 1
-	std	%r0, CPU_HIT_LEVELS(%r13)
-	ld	%r28, CPU_HITS(%r13)
-	lwz	%r6, THREAD_PREEMPT(%r30)
+	lwz	%r6, THREAD_PREEMPT(%r30)	/* a frame as of direct detours */
+	ld	%r27, CPU_HIT_TURNS(%r13)
 	ld	%r26, RI_RET_ADDR(%r3)
-	LOAD_REL %r7, ret_run
-	std	%r25, HIT_REGS(%r28)
-	std	%r7, HIT_RESUME(%r28)
-	std	%r26, HIT_GO_ON(%r28)
-	std	%r29, HIT_FRAME(%r28)
-	stw	%r6, HIT_PREEMPT(%r28)
+	std	%r6, REGS(PT_TRAP)(%r1)
+	std	%r29, FRAME_TOC(%r1)
 	std	%r26, REGS(PT_NIP)(%r1)
 	.cfi_rel_offset %lr, REGS(PT_NIP)
+	std	%r1, CPU_HIT_LEVELS(%r13)
 
-1:	ld	%r6, RI_BELOW(%r3)		/* as ret_run() does */
+1:	ld	%r6, RI_BELOW(%r3)		/* as ret_call_all() does */
 	ld	%r7, RI_OWNER(%r3)
+	addi	%r27, %r27, 1
+	std	%r27, CPU_HIT_TURNS(%r13)
 	std	%r3, THREAD_RET_TOP + 8(%r30)
 	std	%r6, THREAD_RET_TOP(%r30)
-	std	%r7, HIT_TURN(%r28)
 	addi	%r8, %r7, OWNER_RETURNED
 2:	ldarx	%r9, 0, %r8
 	addi	%r9, %r9, 1
@@ -161,9 +153,7 @@ FUNC ret_body
 	blr
 	.cfi_restore_state
 
-5:	addi	%r27, %r27, 1
-	std	%r27, CPU_HIT_TURNS(%r13)
-	std	%r26, REGS(PT_NIP)(%r1)
+5:	std	%r26, REGS(PT_NIP)(%r1)
 	b	1b
 
 3:	mr	%r3, %r25

@@ -300,9 +300,7 @@ static bool link_is_caller(const struct pt_regs *regs, unsigned long saved)
 static bool frame_is_trap(unsigned long pc)
 {
 	return pc == (unsigned long)vec_trap_return ||
-	       pc == (unsigned long)vec_break_return ||
-	       (pc >= (unsigned long)ret_body &&
-		pc < (unsigned long)ret_body_end) ||
+	       pc == (unsigned long)vec_break_return || ret_is_in_body(pc) ||
 	       (pc >= (unsigned long)detour_start &&
 		pc < (unsigned long)detour_end);
 }

@@ -58,117 +58,133 @@ ret_block:
  */
 #define PAD 64
 
-	.globl	ret_landing, ret_pad_end
-	.cfi_startproc
-	.cfi_def_cfa %rsp, 0
-	CFI_TRUE_ADDRESS
-FUNC(ret_trampoline)
-	.fill	PAD - 50, 1, 0xcc
-	jmp	ret_body
-	.org	ret_trampoline + PAD, 0xcc
-ret_landing:
-	.byte	0xeb, 0xcc
-	.fill	PAD, 1, 0xcc
-ret_pad_end:
-END(ret_trampoline)
-
 /*
- * As after a return: the stack pointer is above the return address. Only the
- * return value and what a call preserves is alive. In between:
+ * The frame has the layout of a direct detour's (<asm/detour.h>), so that the same
+ * code can tell what to do should a handler have to be abandoned:
  *
- *	RBX	the running thread
- *	R12	the frame: RSP as it was at the function's entry
- *	R13	where it returns to
- *	R14	level 0 of this CPU's hits
+ *	sp as after the return ->
+ *		flags		where the return address was; in a detour: sp
+ *		struct pt_regs	<- bp
+ *		preempt_count	<- sp
+ *
+ * Of the registers those are saved that are alive after a return: the value, and
+ * what a call preserves. In: the flags are pushed, interrupts off.
  */
-FUNC(ret_body)
-	sub	$FRAME_SIZE, %rsp
-	.cfi_def_cfa_offset FRAME_SIZE
-	pushfq
-	cli
-	popq	FRAME_FLAGS(%rsp)
-	mov	%rax, FRAME_AX(%rsp)
-	mov	%rdx, FRAME_DX(%rsp)
-	mov	%rbx, FRAME_BX(%rsp)
-	mov	%rbp, FRAME_BP(%rsp)
-	mov	%r12, FRAME_R12(%rsp)
-	mov	%r13, FRAME_R13(%rsp)
-	mov	%r14, FRAME_R14(%rsp)
-	mov	%r15, FRAME_R15(%rsp)
+.macro SAVE ip:vararg
+	push	$SEL_KERNEL_DATA
+	lea	16(%rsp), %rsi
+	push	%rsi
+	push	16(%rsp)
+	push	$SEL_KERNEL_CODE
+	push	\ip
+	.cfi_adjust_cfa_offset 40
+	.cfi_rel_offset %rip, 0
+	sub	$(FRAME_IP - FRAME_R15), %rsp
+	.cfi_adjust_cfa_offset FRAME_IP - FRAME_R15
+	mov	%rax, FRAME_AX - 8(%rsp)
+	mov	%rdx, FRAME_DX - 8(%rsp)
+	mov	%rbx, FRAME_BX - 8(%rsp)
+	mov	%r12, FRAME_R12 - 8(%rsp)
+	mov	%r13, FRAME_R13 - 8(%rsp)
+	mov	%r14, FRAME_R14 - 8(%rsp)
+	mov	%r15, FRAME_R15 - 8(%rsp)
+	enter	$0, $0			/* push %rbp; mov %rsp, %rbp */
+	.cfi_def_cfa %rbp, FRAME_SIZE + 8
 	.cfi_rel_offset %rbx, FRAME_BX
 	.cfi_rel_offset %rbp, FRAME_BP
 	.cfi_rel_offset %r12, FRAME_R12
 	.cfi_rel_offset %r13, FRAME_R13
 	.cfi_rel_offset %r14, FRAME_R14
 	.cfi_rel_offset %r15, FRAME_R15
-	lea	FRAME_SIZE(%rsp), %r12
-	mov	%r12, FRAME_SP(%rsp)
-	sub	$8, %r12
-	movq	$SEL_KERNEL_CODE, FRAME_CS(%rsp)
-	movq	$SEL_KERNEL_DATA, FRAME_SS(%rsp)
+.endm
 
-	mov	%gs:CPU_CURRENT, %rbx
-	mov	THREAD_RET_TOP(%rbx), %rdi
-	cmp	RI_SP(%rdi), %r12
-	jne	3f
-	incq	%gs:CPU_HIT_TURNS	/* as level_begin() and run() do */
-	movq	$1, %gs:CPU_HIT_LEVELS
-	mov	%gs:CPU_HITS, %r14
-	mov	THREAD_PREEMPT(%rbx), %eax
-	mov	RI_RET_ADDR(%rdi), %r13
-	mov	%rsp, HIT_REGS(%r14)
-	movq	$ret_run, HIT_RESUME(%r14)
-	mov	%r13, HIT_GO_ON(%r14)
-	mov	%r12, HIT_FRAME(%r14)
-	mov	%eax, HIT_PREEMPT(%r14)
-	mov	%r13, FRAME_IP(%rsp)
-	.cfi_rel_offset %rip, FRAME_IP
-
-1:	mov	RI_BELOW(%rdi), %rax	/* as ret_run() does */
-	mov	%rdi, THREAD_RET_TOP + 8(%rbx)
-	mov	%rax, THREAD_RET_TOP(%rbx)
-	mov	RI_OWNER(%rdi), %rax
-	mov	%rax, HIT_TURN(%r14)
-	lock incq OWNER_RETURNED(%rax)
-	mov	%rsp, %rsi
-	call	*OWNER_CALL(%rax)
-	mov	THREAD_RET_TOP(%rbx), %rdi
-	cmp	RI_SP(%rdi), %r12
-	je	2f
-	movq	$0, %gs:CPU_HIT_LEVELS
-
-	mov	%r13, %rcx
-4:	mov	FRAME_AX(%rsp), %rax
-	mov	FRAME_DX(%rsp), %rdx
-	mov	FRAME_BX(%rsp), %rbx
-	mov	FRAME_BP(%rsp), %rbp
-	mov	FRAME_R12(%rsp), %r12
-	mov	FRAME_R13(%rsp), %r13
-	mov	FRAME_R14(%rsp), %r14
-	mov	FRAME_R15(%rsp), %r15
-	pushq	FRAME_FLAGS(%rsp)
-	popfq
-	add	$FRAME_SIZE, %rsp
-	.cfi_remember_state
+/*
+ * As after a return: the stack pointer is above the return address. Until the
+ * flags are pushed there is nothing to find the frame by.
+ */
+	.globl	ret_landing, ret_pad_end
+	.cfi_startproc
+	.cfi_def_cfa %rsp, 0
+	CFI_TRUE_ADDRESS
+FUNC(ret_trampoline)
+	.fill	PAD - 50, 1, 0xcc
+	pushfq
+	.cfi_def_cfa_offset 8
+	cli
+	mov	%gs:CPU_CURRENT, %rcx
+	mov	THREAD_RET_TOP(%rcx), %rdi
+	cmp	RI_SP(%rdi), %rsp
+	je	noted
+	jmp	unusual
 	.cfi_def_cfa_offset 0
-	.cfi_same_value %rbx
+	.org	ret_trampoline + PAD, 0xcc
+ret_landing:
+	.byte	0xeb, 0xcc
+	.fill	PAD, 1, 0xcc
+ret_pad_end:
+	.cfi_def_cfa_offset 8
+END(ret_trampoline)
+
+/*
+ * The usual case: what was noted last returns first. Over the calls there are
+ *
+ *	RBX	where it returns to
+ *	R12	the frame: RSP as it was at the function's entry
+ */
+FUNC(ret_body)
+noted:	.cfi_remember_state
+	SAVE	RI_RET_ADDR(%rdi)
+	push	THREAD_PREEMPT(%rcx)
+	mov	RI_RET_ADDR(%rdi), %rbx
+	lea	FRAME_SIZE(%rbp), %r12
+	mov	%rbp, %gs:CPU_HIT_LEVELS
+
+1:	mov	RI_BELOW(%rdi), %rdx		/* as ret_call_all() does */
+	mov	%rdi, THREAD_RET_TOP + 8(%rcx)
+	mov	%rdx, THREAD_RET_TOP(%rcx)
+	mov	RI_OWNER(%rdi), %rax
+	incq	%gs:CPU_HIT_TURNS
+	lock incq OWNER_RETURNED(%rax)
+	mov	%rbp, %rsi
+	cmp	RI_SP(%rdx), %r12
+	je	2f
+	call	*OWNER_CALL(%rax)
+
+	movq	$0, %gs:CPU_HIT_LEVELS
+3:	mov	%rbx, FRAME_SP(%rbp)		/* for ret */
+	.cfi_remember_state
+	leave
+	.cfi_def_cfa %rsp, FRAME_SIZE
 	.cfi_same_value %rbp
-	.cfi_same_value %r12
-	.cfi_same_value %r13
-	.cfi_same_value %r14
-	.cfi_same_value %r15
-	.cfi_register %rip, %rcx
-	jmp	*%rcx
+	.cfi_rel_offset %rip, FRAME_SP - FRAME_R15
+	.irp	r, r15, r14, r13, r12, rbx
+	pop	%\r
+	.cfi_adjust_cfa_offset -8
+	.cfi_same_value %\r
+	.endr
+	mov	FRAME_AX - FRAME_R11(%rsp), %rax
+	mov	FRAME_DX - FRAME_R11(%rsp), %rdx
+	add	$(FRAME_FLAGS - FRAME_R11), %rsp
+	.cfi_adjust_cfa_offset FRAME_R11 - FRAME_FLAGS
+	popfq
+	.cfi_adjust_cfa_offset -8
+	ret	$16
 	.cfi_restore_state
 
-2:	incq	%gs:CPU_HIT_TURNS
-	mov	%r13, FRAME_IP(%rsp)
+2:	call	*OWNER_CALL(%rax)
+	mov	%gs:CPU_CURRENT, %rcx
+	mov	THREAD_RET_TOP(%rcx), %rdi
+	mov	%rbx, FRAME_IP(%rbp)
 	jmp	1b
 
-3:	mov	%rsp, %rdi
+unusual:
+	.cfi_restore_state
+	SAVE	$0
+	push	$0
+	mov	%rbp, %rdi
 	call	ret_return
-	mov	FRAME_IP(%rsp), %rcx
-	jmp	4b
+	mov	FRAME_IP(%rbp), %rbx
+	jmp	3b
 	.globl	ret_body_end
 ret_body_end:
 	.cfi_endproc

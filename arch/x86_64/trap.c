@@ -276,14 +276,15 @@ static bool read_word(unsigned long va, unsigned long *value)
 
 /*
  * Where the return address is while @regs' function has no frame of its own: at
- * its first instruction, behind its `push %rbp`, and at its `ret`. 0: it has.
+ * its first instruction, behind its `push %rbp`, and at its `ret`, whether that
+ * pops more or not. 0: it has.
  */
 static unsigned long frameless_return(const struct pt_regs *regs)
 {
 	struct symbol sym;
 	u64 opcode;
 
-	if (!arch_peek((void *)regs->ip, &opcode, 1) && opcode == 0xc3)
+	if (!arch_peek((void *)regs->ip, &opcode, 1) && (opcode & ~1ul) == 0xc2)
 		return regs->sp;
 	if (symtab_lookup(regs->ip, &sym))
 		return 0;
@@ -309,27 +310,21 @@ static bool read_return(const struct thread *t, unsigned long va,
 	return true;
 }
 
-/* Does a call that returns to @pc have a struct pt_regs right above? */
-static bool is_below_regs(unsigned long pc)
-{
-	return (pc >= (unsigned long)vec_start &&
-		pc < (unsigned long)vec_end) ||
-	       (pc >= (unsigned long)ret_body &&
-		pc < (unsigned long)ret_body_end);
-}
-
 /*
  * Where the struct pt_regs is if @pc is in code that makes one and calls C, or 0.
- * vectors.S and ret.S call with it on top of the stack, so that it lies above the
- * callee's @bp and return address. vec_restart and detours have bp point to it, which the
- * callee's frame has @saved.
+ * vectors.S calls with it on top of the stack, so that it lies above the callee's
+ * @bp and return address. vec_restart, ret.S and detours have bp point to it, which
+ * the callee's frame has @saved.
  */
 static unsigned long frame_at(unsigned long pc, unsigned long bp,
 			      unsigned long saved)
 {
-	if (pc == (unsigned long)vec_restart_return || exec_at(pc))
+	if (pc == (unsigned long)vec_restart_return || ret_is_in_body(pc) ||
+	    exec_at(pc))
 		return saved;
-	return is_below_regs(pc) ? bp + 16 : 0;
+	if (pc >= (unsigned long)vec_start && pc < (unsigned long)vec_end)
+		return bp + 16;
+	return 0;
 }
 
 /*

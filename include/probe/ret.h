@@ -16,18 +16,13 @@
 #define OWNER_KP       0 /* struct ret_owner */
 #define OWNER_CALL     8
 #define OWNER_RETURNED 16
-#define HIT_REGS       8 /* struct hit */
-#define HIT_TURN       16
-#define HIT_RESUME     24
-#define HIT_GO_ON      40
-#define HIT_FRAME      48
-#define HIT_PREEMPT    56
 
 #ifndef __ASSEMBLY__
 #include <lib/compiler.h>
 
 struct cpu;
 struct hit;
+struct kprobe;
 struct kretprobe_instance;
 struct pt_regs;
 struct thread;
@@ -75,6 +70,13 @@ unsigned long ret_caller(const struct thread *t, unsigned long sp);
  */
 void ret_return(struct pt_regs *regs);
 void ret_run(struct cpu *cpu, struct hit *h);
+/*
+ * In the usual case, which has no level: the probe whose handler is being called
+ * with the frame @h->regs; and that handler is to be abandoned: now @h is one
+ * that can be taken up.
+ */
+struct kprobe *const *ret_turn(void);
+void ret_abandoned(struct hit *h);
 /*
  * A breakpoint: next to where functions return to? Then a function has changed
  * its return address.

@@ -212,23 +212,30 @@ static void find_overdue_twice(void *arg __unused, struct pt_regs *regs)
 	probe_hit_nmi_enter();
 }
 
+/* On a CPU of its own: the one that loops runs nothing else. */
+static void abandon(void *arg __unused)
+{
+	while (!READ_ONCE(looping))
+		thread_yield();
+	EXPECT_EQ(smp_nmi_call(1, find_overdue_twice, NULL), 0);
+}
+
 static void abandon_twice(unsigned flags)
 {
 	struct kprobe bad = { .symbol_name = "isolate_target",
 			      .pre_handler = mark_and_loop,
 			      .flags = flags };
-	struct thread *t;
+	struct thread *judge, *victim;
 
 	looping = false;
 	abandoned = 0;
 	ASSERT_EQ(register_kprobe(&bad), 0);
 	EXPECT_EQ(opt_sync(), 0);
-	t = thread_create_on("victim", BIT(1), call_target, NULL);
-	ASSERT_TRUE(t);
-	while (!READ_ONCE(looping))
-		thread_yield();
-	EXPECT_EQ(smp_nmi_call(1, find_overdue_twice, NULL), 0);
-	thread_join(t);
+	judge = thread_create_on("judge", BIT(0), abandon, NULL);
+	victim = thread_create_on("victim", BIT(1), call_target, NULL);
+	ASSERT_TRUE(judge && victim);
+	thread_join(judge);
+	thread_join(victim);
 	EXPECT_EQ(abandoned, 1);
 	EXPECT_EQ(bad.verdict, KPROBE_OVERDUE);
 	EXPECT_EQ(unregister_kprobe(&bad), 0);
