@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Boot the self-tests under QEMU and judge what the console says.
 
-    run.py                      both machines with 1 and 4 CPUs
+    run.py                      both machines with 1 and 4 CPUs, and once more
+                                where it matters how probes are armed
     run.py --boot-matrix        every way to boot, CPU model and byte order
     run.py --icount             deterministic: two runs, the same bytes
     run.py --machine ppc64 --smp 4 --test 'patch*'
@@ -42,6 +43,8 @@ TOTAL = 1200            # seconds for one boot
 # Where the way to boot, the CPU or the byte order might matter; but not long:
 # also what several CPUs do that take turns on one thread.
 SMOKE = 'trap,vectors,step,frames,vm,extable,symtab,kprobe*,probe*,patch.[!ah]*'
+# Where it matters how a probe is armed: once more with jumps from the start.
+ARMED = 'kprobe*,probe*,session*,isolate*,ret*,jprobe*,trap*,vectors*'
 PLAIN_EVERY = 15        # seconds between progress lines without a terminal
 
 NOISE = re.compile(r'\x1b\[[0-9;?=]*[A-Za-z]|[\r\0]')
@@ -181,13 +184,13 @@ class Boot:
         t.end()
         problem = problem_of(t, self.machine.machine, returncode, hang)
         self.state = 'done'
-        return Outcome(str(self.machine), t.passed,
+        return Outcome(f'{self.machine} {self.options.words}'.strip(), t.passed,
                        t.failed + bool(problem and not t.failed), t.skipped,
                        problem, t.failures,
                        list(t.tail) + detail if problem else [], output)
 
     def _command(self):
-        cmdline = f'test={self.options.test or "*"}'
+        cmdline = f'test={self.options.test or "*"} {self.options.words}'
         iso = None
         if self.machine.needs_iso and not self.options.qemu:
             iso = Path(self._tmp) / 'sonde.iso'
@@ -377,12 +380,18 @@ def boots_of(options):
             replace(le, boot='slof'), replace(x86, boot='bios'),
             replace(x86, boot='pvh', smp=8), replace(ppc, boot='vof', smp=8),
             replace(ppc, cpu='power10'), replace(le, cpu='power10'))]
-    return [Boot(Machine(m, options.boot if options.boot in qemu.BOOTS[m]
-                         else '', smp, options.cpu, icount=options.icount),
-                 smoke if options.icount and smp > 1 else options)
-            for m in options.machine or ('x86_64', 'ppc64')
-            for smp in options.smp or (1, 4)
-            for _ in range(2 if options.icount else 1)]
+    boots = [Boot(Machine(m, options.boot if options.boot in qemu.BOOTS[m]
+                          else '', smp, options.cpu, icount=options.icount),
+                  smoke if options.icount and smp > 1 else options)
+             for m in options.machine or ('x86_64', 'ppc64')
+             for smp in options.smp or (1, 4)
+             for _ in range(2 if options.icount else 1)]
+    if options.icount or options.test or options.words:
+        return boots
+    eager = argparse.Namespace(**{**vars(options), 'test': ARMED,
+                                  'words': 'optimize=eager'})
+    return boots + [Boot(boot.machine, eager) for boot in boots
+                    if boot.machine.smp > 1]
 
 
 def arguments(argv):
@@ -394,6 +403,7 @@ def arguments(argv):
     p.add_argument('--boot', default='')
     p.add_argument('--cpu', default='')
     p.add_argument('--test', default='', metavar='GLOB')
+    p.add_argument('--words', default='', help='more words for the kernel')
     p.add_argument('--boot-matrix', action='store_true')
     p.add_argument('--icount', action='store_true')
     p.add_argument('--jobs', type=int, default=2)
