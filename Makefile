@@ -210,12 +210,16 @@ gdb-test: all ## a gdb session on both machines
 runner-test: all ## the test runner finds crashes, hangs, missing lines
 	$(Q)$(pytest) tests/qemu
 
+# One nanosecond per instruction: two runs print the same bytes.
+on_both = $(Q)for m in x86_64 ppc64; do \
+	tools/run --machine $$m --icount $(1) || exit; done
+
 bench: all ## what probes cost in guest instructions, beside Linux
+	$(call on_both,--smp 1 --cmd bench)
+	$(call on_both,--smp 4 --cmd 'bench stops')
+
 coverage: all ## how many instructions of the kernel can be probed
-# One CPU, one nanosecond per instruction: two runs print the same bytes.
-bench coverage:
-	$(Q)for m in x86_64 ppc64; do \
-		tools/run --machine $$m --smp 1 --icount --cmd $@ || exit; done
+	$(call on_both,--smp 1 --cmd coverage)
 
 check: all ## format, symmetry, spelling, static analysis, docs
 	$(Q)tools/check

@@ -78,13 +78,35 @@ static void run_calls(void)
 	spin_unlock(&q->lock);
 }
 
+/* The longest time for which others' calls have held up what this CPU did. */
+static DEFINE_PER_CPU(u64, held_ns);
+
+static void answer_calls(void)
+{
+	u64 *held = &this_cpu_ref(held_ns), since = clock_ns();
+
+	run_calls();
+	WRITE_ONCE(*held, max(*held, clock_ns() - since));
+}
+
+u64 smp_longest_hold(void)
+{
+	u64 longest = 0;
+
+	for_each_cpu(cpu) {
+		longest = max(longest, READ_ONCE(per_cpu(held_ns, cpu->id)));
+		WRITE_ONCE(per_cpu(held_ns, cpu->id), 0);
+	}
+	return longest;
+}
+
 void smp_ipi_handle(struct pt_regs *regs __unused)
 {
 	unsigned asked = __atomic_exchange_n(&this_cpu()->ipi_pending, 0,
 					     __ATOMIC_SEQ_CST);
 
 	if (asked & BIT(IPI_CALL))
-		run_calls();
+		answer_calls();
 	if (asked & BIT(IPI_RESCHED))
 		sched_ipi();
 }

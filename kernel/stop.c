@@ -37,6 +37,7 @@ static enum stop_state state;	       /* written by the leader */
 static unsigned acks;		       /* CPUs that reached state */
 static enum stop_state seen[MAX_CPUS]; /* for the hang report */
 static struct stop_stats stats;
+static u64 waits;
 
 static void hang_print(unsigned cpu_id, const char *where)
 {
@@ -59,6 +60,7 @@ static void follow(void)
 {
 	enum stop_state done = STOP_IDLE;
 
+	__atomic_fetch_add(&waits, 1, __ATOMIC_RELAXED);
 	while (done != STOP_LEAVE) {
 		/* Pairs with the release in advance(). */
 		enum stop_state s = load_acquire(&state);
@@ -155,5 +157,6 @@ void stop_stats_get(struct stop_stats *s)
 {
 	mutex_lock(&stop_mutex);
 	*s = stats;
+	s->waits = READ_ONCE(waits);
 	mutex_unlock(&stop_mutex);
 }

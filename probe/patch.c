@@ -110,10 +110,14 @@ u64 patch_longest_hold(void)
 
 /*
  * Writes pieces of text one after the other; keeps the alias of a page, and
- * interrupts off, as long as the pieces stay in it.
+ * interrupts off, as long as the pieces stay in it, but only for a few at once:
+ * that takes about as long as to answer an IPI.
  */
+#define PIECES_MAX 4
+
 struct writer {
 	unsigned long page; /* 0: none is open */
+	unsigned left;	    /* how many pieces more */
 	u8 *alias;
 	unsigned long flags;
 	u64 since;
@@ -132,6 +136,8 @@ static void writer_close(struct writer *w)
 
 static void writer_open(struct writer *w, unsigned long page)
 {
+	/* Who has interrupts off anyway, as in stop mode, gains nothing. */
+	w->left = arch_irqs_disabled() ? ~0u : PIECES_MAX;
 	w->flags = arch_irq_save();
 	w->since = clock_ns();
 	WRITE_ONCE(this_cpu_ref(writing), true);
@@ -146,7 +152,7 @@ static void writer_put(struct writer *w, unsigned long addr, const u8 *bytes,
 		unsigned long page = ALIGN_DOWN(addr, PAGE_SIZE);
 		size_t here = min(n, (size_t)(page + PAGE_SIZE - addr));
 
-		if (w->page != page) {
+		if (w->page != page || w->left-- == 0) {
 			writer_close(w);
 			writer_open(w, page);
 		}

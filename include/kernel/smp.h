@@ -33,6 +33,12 @@ void smp_call_all(void (*fn)(void *arg), void *arg);
 /* The same on one CPU. -ENODEV if it is not online. */
 int __must_check smp_call(unsigned cpu_id, void (*fn)(void *arg), void *arg);
 
+/*
+ * The longest time in ns for which a CPU was held by such a call from another,
+ * since this was last asked.
+ */
+u64 smp_longest_hold(void);
+
 /* irq_handle(IRQ_IPI). */
 void smp_ipi_handle(struct pt_regs *regs);
 

@@ -20,6 +20,7 @@ struct stop_stats {
 	u64 calls;
 	u64 longest_ns; /* from the first CPU stopped to all released */
 	u64 last_ns;	/* the same for the last call */
+	u64 waits;	/* of other CPUs for the caller: one each per call */
 };
 void stop_stats_get(struct stop_stats *s);
 

@@ -14,6 +14,8 @@
 #include <kernel/heap.h>
 #include <kernel/monitor.h>
 #include <kernel/percpu.h>
+#include <kernel/smp.h>
+#include <kernel/stop.h>
 #include <kernel/symtab.h>
 #include <lib/errno.h>
 #include <lib/string.h>
@@ -451,46 +453,65 @@ static int run_rows(void)
 }
 
 /*
- * For how long the machine stands still for 1024 jumps: all of it by stop; by
- * break, one CPU that writes.
+ *	stop ARCH MODE CPUS WRITER OTHERS WAITS
+ *
+ * 1024 jumps are made and taken back: the longest time in ns for which the CPU
+ * that writes had interrupts off, and the longest for which it held another; and
+ * how often one waited in an interrupt until the writer had come further.
  */
-static int print_stops(void)
+static int print_stop(enum patch_mode mode)
 {
 	static const struct row row = { .probes = BATCH_MAX };
-	enum patch_mode before = patch_mode();
+	struct stop_stats before, after;
 	struct cost up, down;
+	int err;
+
+	patch_mode_set(mode);
+	stop_stats_get(&before);
+	patch_longest_hold(); /* forget what was */
+	smp_longest_hold();
+	err = optimise_and_back(&row, &up, &down);
+	stop_stats_get(&after);
+	monitor_print("stop %s %s %u %llu %llu %llu\n", SONDE_MACHINE,
+		      patch_mode_name(mode), smp_online(), patch_longest_hold(),
+		      smp_longest_hold(), after.waits - before.waits);
+	return err;
+}
+
+static int print_stops(void)
+{
+	enum patch_mode before = patch_mode();
 	int err = opt_set(OPT_OFF);
 
-	for (unsigned m = PATCH_BREAK; m <= PATCH_STOP && !err; m++) {
-		patch_mode_set((enum patch_mode)m);
-		patch_longest_hold(); /* forget what was */
-		err = optimise_and_back(&row, &up, &down);
-		monitor_print("stop %s %s %llu ns\n", SONDE_MACHINE,
-			      patch_mode_name((enum patch_mode)m),
-			      patch_longest_hold());
-	}
+	if (!err)
+		err = print_stop(PATCH_BREAK);
+	if (!err)
+		err = print_stop(PATCH_STOP);
 	patch_mode_set(before);
 	return err;
 }
 
-static int cmd_bench(const struct monitor_call *call __unused)
+static int cmd_bench(const struct monitor_call *call)
 {
+	bool all = call->argc == 0;
 	enum opt_mode before = opt_mode();
 	int err = -ENOMEM;
+
+	if (!all && strcmp(call->argv[0], "stops"))
+		return monitor_usage(call, "'%s' is none of these",
+				     call->argv[0]);
 
 	probes = kcalloc(BATCH_MAX, sizeof(*probes));
 	list = kcalloc(BATCH_MAX, sizeof(*list));
 	if (probes && list) {
 		for (unsigned i = 0; i < BATCH_MAX; i++)
 			list[i] = &probes[i];
-		err = run_rows();
-		if (!err)
-			err = print_stops();
+		err = all ? run_rows() : print_stops();
 	}
 	(void)!opt_set(before);
 	kfree(list);
 	kfree(probes);
 	return err;
 }
-MONITOR_COMMAND("bench", "", "what probes cost; exact with make bench only",
-		cmd_bench);
+MONITOR_COMMAND("bench", "[stops]",
+		"what probes cost; exact with make bench only", cmd_bench);

@@ -12,8 +12,10 @@
 #include <arch/regs.h>
 #include <arch/text.h>
 #include <arch/trap.h>
+#include <kernel/irq.h>
 #include <kernel/percpu.h>
 #include <kernel/smp.h>
+#include <kernel/stop.h>
 #include <kernel/thread.h>
 #include <kernel/timer.h>
 #include <lib/errno.h>
@@ -138,6 +140,65 @@ TEST(patch, a_quarter_million_changes_by_break_are_never_torn_stale_or_lost)
 TEST(patch, a_quarter_million_changes_by_stop_are_never_torn_stale_or_lost)
 {
 	run_rounds(PATCH_STOP, ROUNDS);
+}
+
+/*
+ * One CPU does not answer for a while, with its interrupts off. Until it does,
+ * the batch cannot end; but another CPU, which has answered, goes on meanwhile:
+ * that is what the first one waits for.
+ */
+static bool silent;
+static unsigned long progress;
+
+static void go_on(void *arg __unused)
+{
+	while (!READ_ONCE(stop))
+		WRITE_ONCE(progress, progress + 1);
+}
+
+static void be_silent(void *arg __unused)
+{
+	unsigned long flags = arch_irq_save(), before;
+	u64 ipis = irq_count(1, IRQ_IPI);
+
+	WRITE_ONCE(silent, true);
+	while (irq_count(1, IRQ_IPI) == ipis)
+		cpu_relax();
+	before = READ_ONCE(progress);
+	while (READ_ONCE(progress) - before < 1000)
+		cpu_relax();
+	arch_irq_restore(flags);
+}
+
+static void patch_meanwhile(void *arg __unused)
+{
+	while (!READ_ONCE(silent))
+		thread_yield();
+	patch_round(1, PATCH_BREAK);
+}
+
+TEST(patch, by_break_no_cpu_is_held_until_others_answer)
+{
+	struct stop_stats before, after;
+	struct thread *t[3];
+
+	if (cpu_count < 3)
+		SKIP("needs a third CPU");
+	stop = silent = false;
+	stop_stats_get(&before);
+	t[0] = thread_create_on("patcher", BIT(0), patch_meanwhile, NULL);
+	t[1] = thread_create_on("runner", BIT(1), go_on, NULL);
+	t[2] = thread_create_on("silent", BIT(2), be_silent, NULL);
+	ASSERT_TRUE(t[0] && t[1] && t[2]);
+	thread_join(t[2]);
+	thread_join(t[0]);
+	WRITE_ONCE(stop, true);
+	thread_join(t[1]);
+	stop_stats_get(&after);
+	EXPECT_EQ(after.waits, before.waits);
+	patch_round(0, PATCH_STOP);
+	stop_stats_get(&after);
+	EXPECT_EQ(after.waits - before.waits, cpu_count - 1);
 }
 
 TEST(patch, wrong_requests_are_refused_and_change_nothing)
