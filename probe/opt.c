@@ -33,7 +33,6 @@ static enum jump_strategy wished;
 static bool none_wished;
 /* Work: empty if low > high. */
 static unsigned long low = -1ul, high;
-static struct opt_stats stats;
 static struct wait_queue queue = WAIT_QUEUE(queue);
 static struct wait_queue pause = WAIT_QUEUE(pause); /* nobody wakes it */
 
@@ -300,8 +299,8 @@ static bool count(struct site *s, void *arg)
 
 void opt_stats_get(struct opt_stats *to)
 {
+	*to = (struct opt_stats){ 0 };
 	mutex_lock(&probe_mutex);
-	*to = stats;
 	site_for_each(count, to);
 	mutex_unlock(&probe_mutex);
 }

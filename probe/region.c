@@ -13,14 +13,16 @@
  *			word of data or any operand name one; and functions with
  *			jumps to computed addresses are left alone altogether
  *	by returning	no call but the last instruction is among them
- *	by a fault	no instruction that may fault, and no fix-up, is there
- *	by the probe	hits of the breakpoint that stood there before go on in
- *			the detour, not between
- *	being there	who was interrupted there is waited for: quiesce_tasks_in()
- *			goes by the pc of every preempted task, not by stacks
+ *	by a fault	no fix-up is there, nor an instruction that has one
+ *	by a handler	one that sets the pc, or repairs a fault, goes on at the
+ *			same instruction in the detour: region_actual()
+ *	by the probe	hits of the breakpoint that stood there before run all of
+ *			them in the detour: arm.c
+ *	being there	arm.c goes by the pc of every preempted task, not by
+ *			stacks, and who stays is a reason
  *
  * What is asked about all of text is found out once, when it is first wanted, as
- * one bit for each byte of it. Under probe_mutex.
+ * one bit for each byte of it: what is compiled does not change. Under probe_mutex.
  */
 #include "region.h"
 #include <arch/jump.h>

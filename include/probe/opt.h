@@ -41,8 +41,6 @@ int __must_check opt_wish_parse(const char *name);
 struct opt_stats {
 	unsigned jumps; /* that stand */
 	unsigned by_strategy[JUMP_STRATEGIES];
-	unsigned long done; /* so far */
-	unsigned long undone;
 };
 void opt_stats_get(struct opt_stats *stats);
 
