@@ -16,6 +16,9 @@
 #include <kernel/percpu.h>
 #include <kernel/wait.h>
 #include <lib/string.h>
+#include <probe/hit.h>
+
+#define HANDLER 0x100 /* in writer: it is a probe's */
 
 static int writer = -1; /* CPU, or -1 */
 static bool panicking;
@@ -40,25 +43,27 @@ static void write_device(const char *s, size_t n)
 static bool become_writer(void)
 {
 	int me = (int)smp_processor_id();
+	int who = me | (probe_hit_in_handler() ? HANDLER : 0);
 
 	for (;;) {
-		int nobody = -1;
+		int other = -1;
 
 		/* Pairs with the release in console_write(). */
-		if (__atomic_compare_exchange_n(&writer, &nobody, me, false,
+		if (__atomic_compare_exchange_n(&writer, &other, who, false,
 						__ATOMIC_ACQUIRE,
 						__ATOMIC_RELAXED))
 			return true;
-		if (nobody == me || READ_ONCE(panicking))
+		if ((other & ~HANDLER) == me || READ_ONCE(panicking))
 			return false;
 		while (READ_ONCE(writer) >= 0 && !READ_ONCE(panicking))
 			cpu_relax();
 	}
 }
 
-__noprobe bool console_is_mine(void)
+__noprobe void console_abandon(void)
 {
-	return READ_ONCE(writer) == (int)smp_processor_id();
+	if (READ_ONCE(writer) == ((int)smp_processor_id() | HANDLER))
+		store_release(&writer, -1);
 }
 
 void console_write(const char *s, size_t n)

@@ -2,7 +2,7 @@
 /*
  * Spinlocks with rank checks. Locks are only ever held with interrupts off, so
  * what a CPU holds is a stack: traps that interrupt it (NMI, probe handlers) take
- * no locks. docs/locks.md lists all locks.
+ * no locks. A handler that tries is abandoned. docs/locks.md lists all locks.
  *
  * Whoever asks while the lock is free gets it. Tickets would be fair, but where
  * there are more virtual CPUs than real ones each release waits until the host
@@ -11,6 +11,7 @@
 #include <kernel/lock.h>
 #include <kernel/panic.h>
 #include <kernel/percpu.h>
+#include <probe/hit.h>
 
 #define HELD_MAX 16 /* more than there are ranks */
 
@@ -104,20 +105,26 @@ static void take(struct spinlock *l)
 	note_taken(l);
 }
 
+/* Not for handlers: if one were abandoned, who would free it? */
+#define KEEP_OUT(l) probe_hit_keep_out((l)->name, __builtin_return_address(0))
+
 void spin_lock(struct spinlock *l)
 {
+	KEEP_OUT(l);
 	check_take(l, false);
 	take(l);
 }
 
 void spin_lock_nested(struct spinlock *l)
 {
+	KEEP_OUT(l);
 	check_take(l, true);
 	take(l);
 }
 
 int spin_trylock(struct spinlock *l)
 {
+	KEEP_OUT(l);
 	if (READ_ONCE(l->taken) ||
 	    __atomic_exchange_n(&l->taken, 1, __ATOMIC_ACQUIRE))
 		return -EBUSY;
@@ -134,8 +141,10 @@ void spin_unlock(struct spinlock *l)
 
 unsigned long spin_lock_irqsave(struct spinlock *l)
 {
-	unsigned long flags = arch_irq_save();
+	unsigned long flags;
 
+	KEEP_OUT(l);
+	flags = arch_irq_save();
 	spin_lock(l);
 	return flags;
 }
@@ -146,7 +155,7 @@ void spin_unlock_irqrestore(struct spinlock *l, unsigned long flags)
 	arch_irq_restore(flags);
 }
 
-__noprobe unsigned locks_held(void)
+unsigned locks_held(void)
 {
 	unsigned long flags = arch_irq_save();
 	struct held *h = &this_cpu_ref(held);

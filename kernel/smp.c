@@ -20,6 +20,7 @@
 #include <kernel/timer.h>
 #include <kernel/vm.h>
 #include <lib/list.h>
+#include <probe/hit.h>
 
 #define REPORT_NS (5 * NSEC_PER_SEC)
 
@@ -136,8 +137,9 @@ static void wait_done(unsigned *pending, const char *what)
 	}
 }
 
-static void check_may_wait(void)
+static void check_may_wait(const void *pc)
 {
+	probe_hit_keep_out("call of a CPU", pc);
 	if (arch_irqs_disabled())
 		panic("cross-CPU call with interrupts off");
 }
@@ -152,7 +154,7 @@ void smp_call_all(void (*fn)(void *arg), void *arg)
 		fn(arg);
 		return;
 	}
-	check_may_wait();
+	check_may_wait(__builtin_return_address(0));
 	/* Nobody migrates between choosing "the others" and running here. */
 	preempt_disable();
 	for_each_cpu(cpu)
@@ -177,7 +179,7 @@ int smp_call(unsigned cpu_id, void (*fn)(void *arg), void *arg)
 	unsigned pending = 1;
 	struct call c = { .fn = fn, .arg = arg, .pending = &pending };
 
-	check_may_wait();
+	check_may_wait(__builtin_return_address(0));
 	if (cpu_id >= cpu_count || !READ_ONCE(cpus[cpu_id].online))
 		return -ENODEV;
 	post(&cpus[cpu_id], &c);

@@ -7,6 +7,7 @@
  */
 #include <kernel/panic.h>
 #include <kernel/wait.h>
+#include <probe/hit.h>
 
 void wait_queue_init(struct wait_queue *q)
 {
@@ -83,6 +84,7 @@ bool mutex_trylock(struct mutex *m)
 {
 	struct thread *nobody = NULL;
 
+	probe_hit_keep_out(m->name, __builtin_return_address(0));
 	/* Pairs with the release in mutex_unlock(). */
 	return __atomic_compare_exchange_n(&m->owner, &nobody, current, false,
 					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
@@ -90,6 +92,7 @@ bool mutex_trylock(struct mutex *m)
 
 void mutex_lock(struct mutex *m)
 {
+	probe_hit_keep_out(m->name, __builtin_return_address(0));
 	if (mutex_is_held(m))
 		panic("mutex %s taken twice by %s", m->name, current->name);
 	if (!mutex_trylock(m))

@@ -5,6 +5,7 @@
  * its own session gets to feel it (docs/isolation.md).
  */
 #include "monitor.h"
+#include <kernel/heap.h>
 #include <lib/errno.h>
 #include <lib/string.h>
 #include <probe/watch.h>
@@ -46,6 +47,12 @@ static int deep_pre(struct kprobe *p __unused, struct pt_regs *regs __unused)
 	return deep(0);
 }
 
+static int lock_pre(struct kprobe *p __unused, struct pt_regs *regs __unused)
+{
+	kfree(kmalloc(1));
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	kprobe_pre_handler_t handler;
@@ -54,6 +61,7 @@ static const struct {
 	{ "null", null_pre },	/* dereferences NULL */
 	{ "loop", loop_pre },	/* never returns */
 	{ "deep", deep_pre },	/* recurses until its stack ends */
+	{ "lock", lock_pre },	/* takes a lock that its victim may hold */
 };
 
 int hostile_handler(const char *name, kprobe_pre_handler_t *handler)

@@ -83,8 +83,8 @@ static int probe_kind(struct monitor_probe *p, const struct monitor_call *call,
 				    name);
 	if (error)
 		return monitor_usage(call,
-				     "kind=%s: there are count, null, loop "
-				     "and deep",
+				     "kind=%s: there are count, null, loop, "
+				     "deep and lock",
 				     name);
 	return 0;
 }

@@ -122,9 +122,10 @@ static bool verdict_line(struct kprobe *kp, void *arg __unused)
 		return true;
 	symtab_text(kp->addr, where, sizeof(where));
 	symtab_text(kp->verdict_pc, pc, sizeof(pc));
-	monitor_print("%s: probe on %s disabled: %s, at %s\n",
+	monitor_print("%s: probe on %s disabled: %s%s%s, at %s\n",
 		      session_name(kp->session), where,
-		      kprobe_verdict_name(kp->verdict), pc);
+		      kprobe_verdict_name(kp->verdict),
+		      kp->verdict_lock ? ": " : "", kp->verdict_lock ?: "", pc);
 	return true;
 }
 

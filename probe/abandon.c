@@ -14,6 +14,8 @@
 #include <arch/probe.h>
 #include <arch/regs.h>
 #include <arch/ret.h>
+#include <kernel/console.h>
+#include <kernel/main.h>
 #include <kernel/percpu.h>
 #include <kernel/symtab.h>
 #include <kernel/thread.h>
@@ -113,7 +115,9 @@ __noprobe void probe_hit_watched(struct trap *t)
 {
 	const struct exec *x = exec_at(t->pc);
 
-	if (x)
+	if (x && x->detour && x->detour->region)
+		t->pc = region_original(x->detour, t->pc);
+	else if (x)
 		t->pc = x->site->addr + x->site->insn.len;
 }
 
@@ -137,6 +141,24 @@ static __noprobe struct kprobe *running(struct cpu *cpu,
 	return *cpu->hits->turn;
 }
 
+/*
+ * A handler must not hold a lock when it is abandoned: so it never gets one. What
+ * it did is noted for its trap, which nobody but abandon() can repair.
+ */
+static DEFINE_PER_CPU(const char *, wanted_lock);
+static DEFINE_PER_CPU(unsigned long, wanted_at);
+
+void probe_hit_keep_out(const char *lock, const void *pc)
+{
+	if (likely(!probe_hit_in_handler()) || this_cpu()->hit_in_nmi ||
+	    system_state == SYSTEM_PANIC)
+		return;
+	WRITE_ONCE(this_cpu_ref(wanted_at), (unsigned long)pc);
+	WRITE_ONCE(this_cpu_ref(wanted_lock), lock);
+	for (;;)
+		__builtin_trap();
+}
+
 /* On the stack of the probed code: the hit goes on behind that handler. */
 static __noprobe void restart(struct pt_regs *regs __unused)
 {
@@ -157,6 +179,9 @@ static __noprobe void abandon(struct pt_regs *regs, enum kprobe_verdict why,
 	struct kprobe *p = *h->turn;
 
 	p->verdict_pc = pc;
+	p->verdict_lock = this_cpu_ref(wanted_lock);
+	WRITE_ONCE(this_cpu_ref(wanted_lock), NULL);
+	console_abandon();
 	WRITE_ONCE(p->verdict, why);
 	kprobe_stop(p, KPROBE_FLAG_DISABLED);
 	session_clock_stop(p);
@@ -179,11 +204,16 @@ __noprobe bool probe_hit_handler_fault(struct pt_regs *regs, struct trap *t)
 {
 	struct hit *h = this_cpu()->hits;
 	struct kprobe *p = running(this_cpu(), regs);
+	bool locked = READ_ONCE(this_cpu_ref(wanted_lock));
 	bool overflow = t->kind == TRAP_DOUBLE_FAULT, handled = false;
 	unsigned long pc;
 
 	if (!p)
 		return false;
+	if (locked) {
+		abandon(regs, KPROBE_LOCKED, this_cpu_ref(wanted_at));
+		return true;
+	}
 	if (p->fault_handler && !h->faulting && !overflow) {
 		h->faulting = true;
 		handled = p->fault_handler(p, regs, t->kind);

@@ -323,6 +323,7 @@ const char *kprobe_verdict_name(enum kprobe_verdict verdict)
 		[KPROBE_FAULTED] = "its handler faulted",
 		[KPROBE_OVERFLOWED] = "its handler ran out of stack",
 		[KPROBE_OVERDUE] = "its handler did not return in time",
+		[KPROBE_LOCKED] = "its handler wanted a lock",
 	};
 
 	return names[verdict];

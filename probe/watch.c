@@ -10,8 +10,6 @@
  * A hit itself pays one increment for this: no clock is read there.
  */
 #include <arch/cpu.h>
-#include <kernel/console.h>
-#include <kernel/lock.h>
 #include <kernel/percpu.h>
 #include <kernel/smp.h>
 #include <kernel/timer.h>
@@ -48,9 +46,7 @@ __noprobe bool probe_watch_nmi(struct pt_regs *regs)
 
 	if (!asked)
 		return false;
-	/* It may hold a lock, against all rules: then at the next look. */
-	if (locks_held() == 0 && !console_is_mine())
-		probe_hit_overdue(regs, asked);
+	probe_hit_overdue(regs, asked);
 	return true;
 }
 

@@ -11,8 +11,8 @@
 /* Any context. Whole calls are not interleaved with other CPUs' calls. */
 void console_write(const char *s, size_t n);
 
-/* Is this CPU in console_write()? Any context; no-probe. */
-bool console_is_mine(void);
+/* The handler that this CPU abandons does not write any more. No-probe. */
+void console_abandon(void);
 
 /* From now on the lock is ignored: only the panicking CPU writes. */
 void console_enter_panic(void);

@@ -60,6 +60,12 @@ struct hit *probe_hit_levels(unsigned cpu_id);
 /* For reports: "\n  in handler of probe ...", or "". */
 const char *probe_hit_describe(const struct pt_regs *regs);
 
+/*
+ * For what takes locks, or waits: a handler that comes here, from @pc, is abandoned
+ * before it has the lock. To everybody else this does nothing.
+ */
+void probe_hit_keep_out(const char *lock, const void *pc);
+
 /* True while this CPU runs a handler: what waits must refuse. */
 bool probe_hit_in_handler(void);
 

@@ -30,6 +30,7 @@ enum kprobe_verdict {
 	KPROBE_FAULTED,	   /* a handler faulted, and nothing repaired it */
 	KPROBE_OVERFLOWED, /* a handler ran out of stack */
 	KPROBE_OVERDUE,	   /* a handler did not return in time */
+	KPROBE_LOCKED,	   /* a handler wanted a lock, or to wait */
 };
 const char *kprobe_verdict_name(enum kprobe_verdict verdict);
 
@@ -64,6 +65,7 @@ struct kprobe {
 	/* The engine's: what a hit calls, see probe/call.c */
 	kprobe_pre_handler_t call;
 	kprobe_post_handler_t call_post;
+	const char *verdict_lock; /* which one the handler wanted, or NULL */
 	/* ... under probe_mutex: */
 	struct list_head owned; /* by its session */
 	struct kprobe *next;	/* at its site, then among those that leave */

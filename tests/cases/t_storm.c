@@ -21,7 +21,7 @@
 #include <tests/random.h>
 #include <tests/test.h>
 
-#define PROBES 6   /* of each thread */
+#define PROBES 5   /* of each thread */
 #define STEPS  120 /* of each thread */
 #define PLACES 64
 
