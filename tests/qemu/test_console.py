@@ -144,6 +144,7 @@ def without_figures(line):
     """A line with what differs from machine to machine taken out."""
     # The guided trace may be hit once more before its probe is gone.
     line = re.sub(r'^(kernel +0) +\d+', r'\1 #', line)
+    line = re.sub(r'\b(own|pun|branch)(?=: no trap)', '#', line)
     return re.sub(r'0x[0-9a-f]+|\d+\.\d{3}(?= seconds)', '#', line.rstrip())
 
 
