@@ -17,6 +17,7 @@
 #include <lib/hash.h>
 #include <lib/string.h>
 #include <probe/kprobe.h>
+#include <probe/opt.h>
 #include <probe/patch.h>
 #include <tests/test.h>
 
@@ -34,8 +35,11 @@ static __noclone long probe_caller(long a)
 	return probe_target(a, 2, 3) + 1;
 }
 
+/* Of text that nobody is about to change. */
 static u64 text_hash(void)
 {
+	if (opt_mode() == OPT_ON)
+		EXPECT_EQ(opt_sync(), 0);
 	return hash_fnv1a64(HASH_FNV1A64_INIT, __text_start,
 			    (size_t)(__text_end - __text_start));
 }
