@@ -22,8 +22,8 @@
  * breakpoint. On the way back there is nothing to wait for: once the text is
  * whole one may be anywhere in it.
  *
- * Everything is under probe_mutex. Nothing here fails: without memory there are
- * no jumps, and patches are few at a time.
+ * Everything is under probe_mutex. Nothing here fails: without memory patches are
+ * few at a time.
  */
 #include <kernel/heap.h>
 #include <kernel/panic.h>
@@ -218,9 +218,14 @@ void probe_close_regions(struct site_change *c)
 
 /* Writing ---------------------------------------------------------------------- */
 
+/* Patches in one batch: in stop mode the machine stands still for so many. */
+#define ROUND 1024u
+
+/* Patches of one batch, ascending: put in from the start, or from the end. */
 struct round {
 	struct text_patch *patches;
 	unsigned room, n;
+	bool from_end;
 };
 
 /* All sites can be found while their text changes: there are only hits. */
@@ -231,97 +236,103 @@ static void no_resume(const struct text_patch *p, struct pt_regs *regs __unused)
 
 static void round_end(struct round *r)
 {
-	if (r->n > 0 && text_patch(r->patches, r->n) < 0)
+	struct text_patch *first = r->patches;
+
+	if (r->from_end)
+		first += r->room - r->n;
+	if (r->n > 0 && text_patch(first, r->n) < 0)
 		panic("text_patch() refuses a change at %pS",
-		      (void *)r->patches[0].addr);
+		      (void *)first->addr);
 	r->n = 0;
 }
 
-static void round_add(struct round *r, struct site *s, struct site_change *c)
+/* What stands at @s changes: to its new jump only if that @comes now. */
+static void round_add(struct round *r, struct site *s, bool comes,
+		      struct site_change *c)
 {
-	struct text_patch *p = &r->patches[r->n++];
-	const struct detour *old = s->detour, *new = s->coming_detour;
+	struct detour *old = s->detour, *new = s->coming_detour;
+	struct text_patch *p = &r->patches[r->n];
 
+	if (r->from_end)
+		p = &r->patches[r->room - 1 - r->n];
+	if (!comes)
+		s->coming_detour = NULL;
 	*p = (struct text_patch){
 		.addr = s->addr,
 		.resume = no_resume,
 		.old_reach = old ? old->jump.footprint : 0,
-		.new_reach = new ? new->jump.footprint : 0,
+		.new_reach = s->coming_detour ? new->jump.footprint : 0,
 	};
 	p->len = (u8)site_coming_text(s, p->bytes);
 	s->armed = site_wants_arming(s);
-	if (s->detour)
-		retire(s->detour, c);
+	if (old)
+		retire(old, c);
 	s->detour = s->coming_detour;
-	s->coming_detour = NULL;
-	if (r->n == r->room)
+	s->coming_detour = comes ? NULL : new;
+	if (++r->n == r->room)
 		round_end(r);
 }
 
-/*
- * All jumps of the change go, if there are regions among them: bytes of these may
- * be the beginning of others' instructions, which come in the next round.
- */
-static void round_open_regions(struct round *r, struct site_change *c)
+/* From low addresses to high ones, for jumps that go: all, or only they. */
+static void write_ascending(struct round *r, struct site_change *c, bool all)
 {
-	bool any = false;
-
-	for (struct site *s = c->sites; s; s = s->next_changed)
-		any |= s->through && s->detour;
-	if (!any)
-		return;
+	c->sites = reversed(c->sites);
+	r->from_end = false;
 	for (struct site *s = c->sites; s; s = s->next_changed) {
-		struct detour *coming = s->coming_detour;
-
-		if (!s->detour)
-			continue;
-		s->coming_detour = NULL;
-		round_add(r, s, c);
-		s->coming_detour = coming;
+		if (all ? changes(s) : s->detour != NULL)
+			round_add(r, s, all, c);
 	}
 	round_end(r);
+	c->sites = reversed(c->sites);
 	for (struct site *s = c->sites; s; s = s->next_changed) {
-		if (s->through && s->through != s->coming_detour)
+		if (s->through && s->through != s->detour &&
+		    s->through != s->coming_detour)
 			lead_through(s, NULL);
 	}
 }
 
-static void round_changes(struct round *r, struct site_change *c)
+/* From high addresses to low ones, for jumps that come: what is left. */
+static void write_descending(struct round *r, struct site_change *c)
 {
+	r->from_end = true;
 	for (struct site *s = c->sites; s; s = s->next_changed) {
-		if (changes(s))
-			round_add(r, s, c);
+		if (s->coming_detour || s->armed != site_wants_arming(s))
+			round_add(r, s, true, c);
 	}
 	round_end(r);
 }
 
-/* Room for @n patches: all at once, or jumps could not be in order. */
-static struct text_patch *room_for(unsigned n, struct site_change *c)
+static bool opens_regions(const struct site_change *c)
 {
-	struct text_patch *many = kcalloc(n, sizeof(*many));
-
-	for (struct site *s = c->sites; !many && s; s = s->next_changed) {
-		if (s->coming_detour)
-			forget_coming(s, "out of memory", c);
+	for (struct site *s = c->sites; s; s = s->next_changed) {
+		if (s->through && s->detour)
+			return true;
 	}
-	return many;
+	return false;
 }
 
+/*
+ * What fits into one batch is one. Otherwise what comes has to wait until all jumps
+ * that go are out; also where regions go, as their bytes may be the beginning of
+ * others' instructions.
+ */
 void probe_arm(struct site_change *c)
 {
 	static struct text_patch few[8];
+	struct round r = { .patches = few, .room = ARRAY_SIZE(few) };
 	struct text_patch *many = NULL;
-	struct round r = { few, ARRAY_SIZE(few), 0 };
+	bool at_once;
 
 	settle(c);
 	exec_flush();
-	if (c->n > ARRAY_SIZE(few))
-		many = room_for(c->n, c);
+	if (c->n > r.room)
+		many = kcalloc(min(c->n, ROUND), sizeof(*many));
 	if (many)
-		r = (struct round){ many, c->n, 0 };
-	c->sites = reversed(c->sites);
-	round_open_regions(&r, c);
-	round_changes(&r, c);
+		r = (struct round){ .patches = many, .room = min(c->n, ROUND) };
+	at_once = c->n <= r.room && !opens_regions(c);
+	write_ascending(&r, c, at_once);
+	if (!at_once)
+		write_descending(&r, c);
 	kfree(many);
 }
 

@@ -75,18 +75,21 @@ static int emit(struct detour *d)
 /* What stands from @s on, or will when its change is done. */
 static void read_text(const struct site *s, u8 *text)
 {
+	const struct site *above;
 	u8 coming[ARCH_PATCH_MAX];
 
 	memcpy(text, (const void *)s->addr, ARCH_JUMP_TEXT);
 	if (s->detour)
 		memcpy(text, s->detour->jump.old, s->detour->jump.len);
-	for (unsigned i = 1; i < ARCH_JUMP_TEXT; i++) {
-		const struct site *above = site_find(s->addr + i);
+	for (above = site_above(s);
+	     above && above->addr - s->addr < ARCH_JUMP_TEXT;
+	     above = site_above(above)) {
+		unsigned long i = above->addr - s->addr;
 
-		if (above && above->changed)
+		if (above->changed)
 			memcpy(text + i, coming,
 			       min(ARCH_JUMP_TEXT - i,
-				   site_coming_text(above, coming)));
+				   site_coming_text(above, coming) + 0UL));
 	}
 }
 

@@ -21,6 +21,7 @@
 #include <lib/text.h>
 #include <probe/opt.h>
 #include "detour.h"
+#include "region.h"
 
 #define BATCH 256
 /* Probes come in bunches: how long the thread waits for more. */
@@ -86,7 +87,8 @@ void opt_plan(struct site *s)
 	if (!why) {
 		why = detour_build(s, wished);
 		if (why && may_be_region(s))
-			why = NULL; /* do_regions() has the last word */
+			why = region_obstacle(s->addr);
+		/* If there is nothing against it, do_regions() goes on. */
 	}
 	s->no_jump = why;
 }

@@ -132,6 +132,13 @@ static bool can_move(const struct insn *insn)
 	       arch_insn_relocate(insn, NEAR_BASE, copy, sizeof(copy)) >= 0;
 }
 
+const char *region_obstacle(unsigned long addr)
+{
+	const struct site *s = site_at_or_below(addr + ARCH_JUMP_SIZE - 1);
+
+	return s && s->addr > addr ? "another probe is in the way" : NULL;
+}
+
 /* Finds the instructions that are to give way. */
 static const char *check_insns(unsigned long addr, struct region *r)
 {
@@ -141,8 +148,6 @@ static const char *check_insns(unsigned long addr, struct region *r)
 	r->n = 0;
 	for (unsigned long pc = addr; pc < need; pc += insn->len) {
 		insn = &r->insns[r->n++];
-		if (pc != addr && site_find(pc))
-			return "another probe is in the way";
 		if (!decode(pc, insn) || !can_move(insn))
 			return "an instruction behind it cannot be moved";
 		if ((insn->flags & INSN_CALL) && pc + insn->len < need)
@@ -157,6 +162,9 @@ const char *region_check(unsigned long addr, struct region *r)
 	unsigned long end;
 	const char *why;
 
+	why = region_obstacle(addr);
+	if (why)
+		return why;
 	if (symtab_lookup(addr, &sym))
 		return "it belongs to no function";
 	why = check_insns(addr, r);

@@ -37,6 +37,8 @@ int __must_check region_init(void);
  * needs: NULL and *r filled, or a reason why not. Under probe_mutex.
  */
 const char *region_check(unsigned long addr, struct region *r);
+/* The first of these reasons, or NULL: is there a probe where the jump would be? */
+const char *region_obstacle(unsigned long addr);
 
 /* In hits and faults; any context, no-probe: */
 /* Where in text the instruction is that @d was doing at @pc. */

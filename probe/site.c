@@ -97,35 +97,6 @@ void site_for_each(bool (*fn)(struct site *s, void *arg), void *arg)
 		n = rb_next(n);
 }
 
-/* The @len bytes at @from, as far as they are among the @n at @addr. */
-static void lay_over(u8 *out, unsigned long addr, size_t n, unsigned long from,
-		     const u8 *bytes, unsigned len)
-{
-	for (unsigned i = 0; i < len; i++) {
-		if (from + i - addr < n)
-			out[from + i - addr] = bytes[i];
-	}
-}
-
-size_t site_read_original(unsigned long addr, void *buf, size_t n)
-{
-	u8 *out = buf;
-
-	while (n > 0 && peek(out, (const void *)addr, n) < 0)
-		n--;
-	/* No site, and no jump, changes more. */
-	for (unsigned long a = addr - (ARCH_PATCH_MAX - 1); a < addr + n; a++) {
-		const struct site *s = site_find(a);
-		const struct jump *j = s && s->detour ? &s->detour->jump : NULL;
-
-		if (s)
-			lay_over(out, addr, n, a, s->insn.bytes, s->insn.len);
-		if (j)
-			lay_over(out, addr, n, a, j->old, j->len);
-	}
-	return n;
-}
-
 static int compare(const void *key, const struct rb_node *node)
 {
 	unsigned long addr = *(const unsigned long *)key;
@@ -147,6 +118,39 @@ struct site *site_at_or_below(unsigned long addr)
 struct site *site_below(struct site *s)
 {
 	return site_of_node(rb_prev(&s->node));
+}
+
+struct site *site_above(const struct site *s)
+{
+	return site_of_node(rb_next(&s->node));
+}
+
+/* The @len bytes at @from, as far as they are among the @n at @addr. */
+static void lay_over(u8 *out, unsigned long addr, size_t n, unsigned long from,
+		     const u8 *bytes, unsigned len)
+{
+	for (unsigned i = 0; i < len; i++) {
+		if (from + i - addr < n)
+			out[from + i - addr] = bytes[i];
+	}
+}
+
+size_t site_read_original(unsigned long addr, void *buf, size_t n)
+{
+	u8 *out = buf;
+
+	while (n > 0 && peek(out, (const void *)addr, n) < 0)
+		n--;
+	/* No site, and no jump, changes more. Those below come last. */
+	for (struct site *s = n ? site_at_or_below(addr + n - 1) : NULL;
+	     s && s->addr + ARCH_PATCH_MAX > addr; s = site_below(s)) {
+		const struct jump *j = s->detour ? &s->detour->jump : NULL;
+
+		lay_over(out, addr, n, s->addr, s->insn.bytes, s->insn.len);
+		if (j)
+			lay_over(out, addr, n, s->addr, j->old, j->len);
+	}
+	return n;
 }
 
 /* Probe sets ------------------------------------------------------------------ */

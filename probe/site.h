@@ -155,7 +155,9 @@ unsigned site_count(void);
 size_t site_read_original(unsigned long addr, void *buf, size_t n);
 /* The last one at or below @addr, or NULL. */
 struct site *site_at_or_below(unsigned long addr);
-struct site *site_below(struct site *s); /* the one before, or NULL */
+/* The one before, behind; or NULL. */
+struct site *site_below(struct site *s);
+struct site *site_above(const struct site *s);
 
 /*
  * A change of some sites: who was touched and what became garbage. site.c

@@ -2,11 +2,15 @@
 /*
  * `coverage`: how many instructions of the kernel's text can be probed, and how
  * many of these probes can be jumps. Each is registered, optimised and removed, one
- * at a time; tests/cases/t_jump.c plans for all at once.
+ * at a time; then all that were accepted together, so that the whole kernel runs
+ * through detours until they are removed again.
  *
- *	coverage ARCH text N accepted A (P %) jump-single J (Q %)
+ *	coverage ARCH text N accepted A (P %) jump-single J (Q %) jump-all K (R %)
  *	jump ARCH single own N pun N branch N region N
  *	stays ARCH single N REASON
+ *	jump ARCH all ...
+ *	stays ARCH all ...
+ *	left ARCH text same heap N pages N executable N stubs N window N
  *	refused ARCH N REASON
  *	noprobe ARCH N bytes of M (P %)
  *	fill ARCH N bytes of M
@@ -15,17 +19,21 @@
  * included, but not the two places where nothing may be probed: the head (boot
  * code, vectors) and the no-probe section (what a hit itself runs). `noprobe` is
  * that section's share of the whole text. `fill` is no code: breakpoints, where
- * tests put code of their own. Q is a share of A.
+ * tests put code of their own. Q and R are shares of A. `left` is what there is
+ * after the last removal and was not before: nothing.
  *
  * What is a jump is decided by reading the text: it must decode as one, and lead,
  * perhaps by a stub, to the detour of its site.
  */
 #include <arch/insn.h>
 #include <arch/text.h>
+#include <kernel/heap.h>
 #include <kernel/image.h>
 #include <kernel/monitor.h>
 #include <kernel/symtab.h>
+#include <kernel/vm.h>
 #include <lib/errno.h>
+#include <lib/hash.h>
 #include <lib/string.h>
 #include <lib/text.h>
 #include <probe/detour.h>
@@ -55,15 +63,27 @@ struct arming {
 	struct reasons stays;
 };
 
+/* What has to be the same before and after. */
+struct state {
+	u64 text;
+	size_t heap, pages;
+	unsigned executable, stubs, window;
+};
+
 /* Commands run in one thread: no lock. */
 static struct {
 	unsigned total, accepted;
 	unsigned long fill; /* bytes */
 	struct reasons refused;
-	struct arming single;
+	struct arming single, all;
+	struct state before, after;
 } tally;
 
-static int do_nothing(struct kprobe *p __unused, struct pt_regs *regs __unused)
+/* Offsets in text of all that was accepted. */
+static u32 *spots;
+
+static __noprobe int do_nothing(struct kprobe *p __unused,
+				struct pt_regs *regs __unused)
 {
 	return 0;
 }
@@ -124,7 +144,7 @@ static void try_instruction(unsigned long pc)
 	}
 	opt_sync();
 	count_arming(&tally.single, pc);
-	tally.accepted++;
+	spots[tally.accepted++] = (u32)(pc - (unsigned long)__text_start);
 	unregister_kprobe(&p);
 }
 
@@ -152,6 +172,60 @@ static void try_function(const struct symbol *sym)
 			tally.fill += insn.len;
 		pc += insn.len;
 	}
+}
+
+/* All at once -------------------------------------------------------------------- */
+
+static struct state state_now(void)
+{
+	return (struct state){
+		.text = hash_fnv1a64(HASH_FNV1A64_INIT, __text_start,
+				     (size_t)(__text_end - __text_start)),
+		.heap = heap_objects_used(),
+		.pages = vm_pages_used(),
+		.executable = exec_units_used(),
+		.stubs = window_stub_count(),
+		.window = window_page_count(),
+	};
+}
+
+static void *pages_alloc(size_t bytes)
+{
+	return vm_alloc(DIV_ROUND_UP(bytes, PAGE_SIZE), VM_READ | VM_WRITE);
+}
+
+/* The jumps are planned while nothing stands in the text yet: OPT_EAGER. */
+static int arm_all(struct kprobe *probes, struct kprobe **list)
+{
+	int err;
+
+	for (unsigned i = 0; i < tally.accepted; i++) {
+		probes[i].addr = (unsigned long)__text_start + spots[i];
+		probes[i].pre_handler = do_nothing;
+		list[i] = &probes[i];
+	}
+	err = opt_set(OPT_EAGER) ?: register_kprobes(list, tally.accepted);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < tally.accepted; i++)
+		count_arming(&tally.all, probes[i].addr);
+	return unregister_kprobes(list, tally.accepted) ?: opt_set(OPT_OFF);
+}
+
+static int try_all(void)
+{
+	size_t n = tally.accepted;
+	struct kprobe *probes = pages_alloc(n * sizeof(*probes));
+	struct kprobe **list = pages_alloc(n * sizeof(struct kprobe *));
+	int err = -ENOMEM;
+
+	tally.before = state_now();
+	if (probes && list)
+		err = arm_all(probes, list);
+	tally.after = state_now();
+	vm_free(probes);
+	vm_free(list);
+	return err;
 }
 
 /* @part of @whole in hundredths of a percent. */
@@ -189,6 +263,17 @@ static void print_arming(const struct arming *a)
 	print_reasons("stays", a->name, &a->stays);
 }
 
+static void print_left(const struct state *was, const struct state *is)
+{
+	monitor_print(
+		"left %s text %s heap %ld pages %ld executable %d stubs "
+		"%d window %d\n",
+		SONDE_MACHINE, is->text == was->text ? "same" : "CHANGED",
+		(long)(is->heap - was->heap), (long)(is->pages - was->pages),
+		(int)(is->executable - was->executable),
+		(int)(is->stubs - was->stubs), (int)(is->window - was->window));
+}
+
 static void print_tally(void)
 {
 	unsigned long text = (unsigned long)(__text_end - __text_start);
@@ -196,8 +281,11 @@ static void print_tally(void)
 	monitor_print("coverage %s text %u", SONDE_MACHINE, tally.total);
 	print_share("accepted", tally.accepted, tally.total);
 	print_share("jump-single", tally.single.jumps, tally.accepted);
+	print_share("jump-all", tally.all.jumps, tally.accepted);
 	monitor_print("\n");
 	print_arming(&tally.single);
+	print_arming(&tally.all);
+	print_left(&tally.before, &tally.after);
 	print_reasons("refused", "", &tally.refused);
 	monitor_print("noprobe %s", SONDE_MACHINE);
 	print_share("bytes",
@@ -207,20 +295,32 @@ static void print_tally(void)
 		      SONDE_MACHINE, tally.fill, text);
 }
 
-static int cmd_coverage(const struct monitor_call *call __unused)
+static int cover(void)
 {
 	struct symbol sym = { .addr = 0 };
+
+	memset(&tally, 0, sizeof(tally));
+	tally.single.name = " single";
+	tally.all.name = " all";
+	while (symtab_next(sym.addr, &sym) == 0)
+		try_function(&sym);
+	return try_all();
+}
+
+static int cmd_coverage(const struct monitor_call *call __unused)
+{
+	size_t text = (size_t)(__text_end - __text_start);
 	enum opt_mode before = opt_mode();
 	int err = opt_set(OPT_OFF); /* jumps only when asked for */
 
 	if (err)
 		return err;
-	memset(&tally, 0, sizeof(tally));
-	tally.single.name = " single";
-	while (symtab_next(sym.addr, &sym) == 0)
-		try_function(&sym);
-	print_tally();
-	return opt_set(before);
+	spots = pages_alloc(text * sizeof(*spots));
+	err = spots ? cover() : -ENOMEM;
+	vm_free(spots);
+	if (!err)
+		print_tally();
+	return opt_set(before) ?: err;
 }
-MONITOR_COMMAND("coverage", "", "probe every instruction, one at a time",
-		cmd_coverage);
+MONITOR_COMMAND("coverage", "",
+		"probe every instruction, alone and all at once", cmd_coverage);
