@@ -36,22 +36,39 @@
 #include "detour.h"
 #include "site.h"
 
-/* Addresses of text that something names; NULL: not allocated. */
+/* Addresses of text that something names. */
 static unsigned long *named;
+/* Instructions that jump to computed addresses, or that cannot be decoded. */
+static unsigned long *unclear;
 static bool is_complete;
 
-int region_init(void)
+static unsigned long *bit_for_each_byte(void)
 {
 	size_t bytes = (size_t)(__text_end - __text_start) / 8;
 
-	named = vm_alloc(DIV_ROUND_UP(bytes, PAGE_SIZE), VM_READ | VM_WRITE);
-	return named ? 0 : -ENOMEM;
+	return vm_alloc(DIV_ROUND_UP(bytes, PAGE_SIZE), VM_READ | VM_WRITE);
 }
 
-static void note(unsigned long addr)
+int region_init(void)
+{
+	named = bit_for_each_byte();
+	unclear = bit_for_each_byte();
+	return named && unclear ? 0 : -ENOMEM;
+}
+
+static void note(unsigned long *bits, unsigned long addr)
 {
 	if (image_is_text(addr))
-		bitmap_set(named, addr - (unsigned long)__text_start);
+		bitmap_set(bits, addr - (unsigned long)__text_start);
+}
+
+/* The first from @first on, or @end. */
+static unsigned long find(const unsigned long *bits, unsigned long first,
+			  unsigned long end)
+{
+	unsigned long base = (unsigned long)__text_start;
+
+	return base + bitmap_find_next(bits, end - base, first - base);
 }
 
 static bool decode(unsigned long pc, struct insn *insn)
@@ -66,19 +83,22 @@ static bool decode(unsigned long pc, struct insn *insn)
 static void note_insn(const struct insn *insn)
 {
 	if (insn->flags & (INSN_BRANCH_REL | INSN_PC_READ | INSN_PC_MEM))
-		note(insn->target);
+		note(named, insn->target);
+	if ((insn->flags & INSN_INDIRECT) &&
+	    !(insn->flags & (INSN_CALL | INSN_RET)))
+		note(unclear, insn->pc);
 	for (unsigned i = 0; i + 4 <= insn->len; i++) {
 		s32 value;
 
 		memcpy(&value, insn->bytes + i, sizeof(value));
-		note((unsigned long)value);
+		note(named, (unsigned long)value);
 	}
 }
 
 static void note_data(const char *start, const char *end)
 {
 	for (const char *p = start; p < end; p += sizeof(unsigned long))
-		note(*(const unsigned long *)p);
+		note(named, *(const unsigned long *)p);
 }
 
 static void note_everything(void)
@@ -93,6 +113,8 @@ static void note_everything(void)
 		for (; pc < end && image_is_text(pc); pc += insn.len) {
 			if (decode(pc, &insn))
 				note_insn(&insn);
+			else
+				note(unclear, pc);
 		}
 	}
 	note_data(__rodata_start, __rodata_end);
@@ -100,28 +122,16 @@ static void note_everything(void)
 	is_complete = true;
 }
 
-static bool is_named(unsigned long first, unsigned long end)
-{
-	unsigned long base = (unsigned long)__text_start;
-
-	if (!is_complete)
-		note_everything();
-	return bitmap_find_next(named, end - base, first - base) < end - base;
-}
-
 static const char *check_function(const struct symbol *sym)
 {
 	unsigned long end = sym->addr + sym->size;
+	unsigned long pc = find(unclear, sym->addr, end);
 	struct insn insn;
 
-	for (unsigned long pc = sym->addr; pc < end; pc += insn.len) {
-		if (!decode(pc, &insn))
-			return "its function cannot be decoded";
-		if ((insn.flags & INSN_INDIRECT) &&
-		    !(insn.flags & (INSN_CALL | INSN_RET)))
-			return "its function jumps to computed addresses";
-	}
-	return NULL;
+	if (pc == end)
+		return NULL;
+	return decode(pc, &insn) ? "its function jumps to computed addresses"
+				 : "its function cannot be decoded";
 }
 
 static bool can_move(const struct insn *insn)
@@ -176,12 +186,11 @@ const char *region_check(unsigned long addr, struct region *r)
 		return "its function ends before the jump would";
 	if (extable_touches(addr, end))
 		return "a fault is expected where the jump would be";
-	why = check_function(&sym);
-	if (why)
-		return why;
-	if (is_named(addr + 1, end))
+	if (!is_complete)
+		note_everything();
+	if (find(named, addr + 1, end) != end)
 		return "a jump leads to where the jump would be";
-	return NULL;
+	return check_function(&sym);
 }
 
 /* In hits ------------------------------------------------------------------------ */

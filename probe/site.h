@@ -149,8 +149,8 @@ void site_free(struct site *s);
 void site_for_each(bool (*fn)(struct site *s, void *arg), void *arg);
 unsigned site_count(void);
 /*
- * Reads text as it is without any probe. Returns how many of @n bytes could be
- * read.
+ * Reads text as it is without any probe, under probe_mutex. Returns how many of
+ * @n bytes could be read.
  */
 size_t site_read_original(unsigned long addr, void *buf, size_t n);
 /* The last one at or below @addr, or NULL. */

@@ -335,8 +335,10 @@ static int optimise_and_back(const struct row *row, struct cost *up,
 	if (err)
 		return err;
 	*up = *down = (struct cost){ 0 };
+	/* Once, for what the first region in a kernel's life needs to know. */
+	err = opt_sync() ?: opt_set(OPT_OFF);
 	start = arch_cycles();
-	err = opt_sync();
+	err = err ?: opt_sync();
 	up->insns = insns_of_ticks(arch_cycles() - start, 1);
 	start = arch_cycles();
 	if (!err)
