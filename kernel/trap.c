@@ -65,6 +65,16 @@ static __noprobe bool claim_step_too(struct pt_regs *regs, struct trap *t)
 	return false;
 }
 
+bool (*trap_tracer)(struct pt_regs *regs);
+
+static __noprobe bool claim_tracer(struct pt_regs *regs,
+				   struct trap *t __unused)
+{
+	bool (*tracer)(struct pt_regs *regs) = READ_ONCE(trap_tracer);
+
+	return tracer && tracer(regs);
+}
+
 static bool claim_interrupt(struct pt_regs *regs, struct trap *t)
 {
 	arch_irq_dispatch(regs, t);
@@ -94,7 +104,7 @@ static const struct {
 				 { probe_hit_overran, claim_patch,
 				   ret_hit_beside, claim_extable, probe_hit_handler_fault } },
 	[TRAP_STEP]	     = { "single step",
-				 { probe_hit_step, claim_extable,
+				 { probe_hit_step, claim_tracer, claim_extable,
 				   probe_hit_handler_fault } },
 	[TRAP_WATCH]	     = { "watchpoint",
 				 { claim_step_too, claim_extable } },

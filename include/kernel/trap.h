@@ -13,6 +13,12 @@
  */
 const struct trap *trap_last_repaired(void);
 
+/*
+ * For who single-steps the kernel itself: is called for every step trap that is
+ * not a probe's, in its context, and says whether it knows of it.
+ */
+extern bool (*trap_tracer)(struct pt_regs *regs);
+
 /* "breakpoint", "step", ...: by enum trap_kind. */
 const char *trap_kind_name(enum trap_kind kind);
 
