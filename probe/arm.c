@@ -38,9 +38,6 @@ STATIC_ASSERT(offsetof(struct kprobe, nhit) == KPROBE_NHIT);
 STATIC_ASSERT(offsetof(struct kprobe, call) == KPROBE_CALL);
 STATIC_ASSERT(offsetof(struct thread, preempt_count) == THREAD_PREEMPT);
 
-/* How often it is asked, a millisecond apart, whether a region is quiet. */
-#define QUIET_TRIES 10
-
 /* What is to stand --------------------------------------------------------------- */
 
 static bool changes(const struct site *s)
@@ -155,16 +152,6 @@ static void retire(struct detour *d, struct site_change *c)
 	c->detours = d;
 }
 
-/* What was planned for @s is not to be. */
-static void forget_coming(struct site *s, const char *why,
-			  struct site_change *c)
-{
-	lead_through(s, NULL);
-	retire(s->coming_detour, c);
-	s->coming_detour = NULL;
-	s->no_jump = why;
-}
-
 /* The only one that is asked about, or NULL for all. */
 static const struct site *asked;
 
@@ -191,6 +178,9 @@ static bool is_between(unsigned long pc)
 	return between;
 }
 
+/* How often it is asked, a millisecond apart. */
+#define QUIET_TRIES 10
+
 static bool is_quiet(const struct site *s, unsigned tries)
 {
 	bool quiet;
@@ -199,6 +189,14 @@ static bool is_quiet(const struct site *s, unsigned tries)
 	quiet = quiesce_tasks_try(is_between, tries);
 	asked = NULL;
 	return quiet;
+}
+
+static void keep_break(struct site *s, struct site_change *c)
+{
+	lead_through(s, NULL);
+	retire(s->coming_detour, c);
+	s->coming_detour = NULL;
+	s->no_jump = "somebody stays where the jump would be";
 }
 
 void probe_close_regions(struct site_change *c)
@@ -211,8 +209,7 @@ void probe_close_regions(struct site_change *c)
 		return;
 	for (struct site *s = c->sites; s; s = s->next_changed) {
 		if (!is_quiet(s, 1))
-			forget_coming(
-				s, "somebody stays where the jump would be", c);
+			keep_break(s, c);
 	}
 }
 
