@@ -48,15 +48,18 @@ void (*stop_hang_report)(unsigned cpu_id, const char *state) = hang_print;
 u64 stop_hang_ns = 5 * NSEC_PER_SEC;
 
 /* This CPU has reached @s. */
-static void ack(enum stop_state s)
+static __always_inline void ack(enum stop_state s)
 {
 	WRITE_ONCE(seen[smp_processor_id()], s);
 	/* Pairs with the acquire in advance(). */
 	__atomic_fetch_add(&acks, 1, __ATOMIC_RELEASE);
 }
 
-/* The others' side; interrupts are off in an IPI. */
-static void follow(void)
+/*
+ * The others' side; interrupts are off in an IPI. No-probe: what they run must not
+ * be what is written.
+ */
+static __noprobe void follow(void)
 {
 	enum stop_state done = STOP_IDLE;
 

@@ -19,7 +19,10 @@
  * step 1 is several, from low addresses to high ones, and where they come, so is
  * step 3, from high ones to low ones.
  *
- * Stop mode: one write while all other CPUs stand still in stop_machine().
+ * Stop mode: the same steps while all other CPUs stand still in stop_machine(), so
+ * that there is nothing to wait for between them. One write would do for the
+ * others, but not for the CPU that writes, nor for NMIs: what they run meanwhile
+ * may be what is written.
  *
  * An emulator's deviation: QEMU's multi-threaded TCG can keep a translation that
  * was made from the old bytes while they were being changed, and run it for
@@ -49,12 +52,13 @@ extern const char __text_start[], __text_end[];
 struct batch {
 	struct text_patch *patches;
 	unsigned n;
+	enum patch_mode mode;
 };
 
 static struct mutex text_mutex = MUTEX(text_mutex);
 static enum patch_mode mode = PATCH_BREAK;
 static struct patch_stats stats;
-/* The batch under way in break mode, for traps. */
+/* The batch under way, for traps. */
 static const struct batch *active;
 
 static const char *const mode_names[] = {
@@ -200,11 +204,6 @@ static void write_head(struct writer *w, const struct text_patch *p)
 	writer_put(w, p->addr, p->bytes, ARCH_BREAK_SIZE);
 }
 
-static void write_whole(struct writer *w, const struct text_patch *p)
-{
-	writer_put(w, p->addr, p->bytes, p->len);
-}
-
 static void write_all(const struct text_patch *list,
 		      void (*step)(struct writer *w,
 				   const struct text_patch *p))
@@ -217,22 +216,28 @@ static void write_all(const struct text_patch *list,
 }
 
 /* One step for all of @list, @n times, all CPUs synchronised after each. */
-static void rounds(const struct text_patch *list, unsigned n,
+static void rounds(const struct batch *b, const struct text_patch *list,
+		   unsigned n,
 		   void (*step)(struct writer *w, const struct text_patch *p))
 {
+	if (b->mode == PATCH_STOP) {
+		write_all(list, step);
+		arch_cpu_serialize();
+		return;
+	}
 	while (list && n-- > 0) {
 		write_all(list, step);
 		quiesce_cpus();
 	}
 }
 
-/* Those that stand behind a breakpoint for a while, or all; ascending. */
-static struct text_patch *ascending(const struct batch *b, bool all)
+/* Those that stand behind a breakpoint for a while, ascending. */
+static struct text_patch *ascending(const struct batch *b)
 {
 	struct text_patch *list = NULL;
 
 	for (unsigned i = b->n; i-- > 0;) {
-		if (!all && !needs_break(&b->patches[i]))
+		if (!needs_break(&b->patches[i]))
 			continue;
 		b->patches[i].next = list;
 		list = &b->patches[i];
@@ -274,32 +279,37 @@ static struct text_patch *take_free(struct text_patch **left, bool up)
 	return free;
 }
 
-static void patch_by_break(const struct batch *b)
+/* Returns whether there were breakpoints. */
+static bool write_steps(const struct batch *b)
 {
-	struct text_patch *list = ascending(b, false);
+	struct text_patch *list = ascending(b);
 	bool breaks = list;
 
 	if (breaks) {
 		/* Pairs with the acquire in patch_hit_break(). */
 		store_release(&active, b);
 		while (list)
-			rounds(take_free(&list, false), 2, write_break);
+			rounds(b, take_free(&list, false), 2, write_break);
 		/* Nobody translates what stands behind a breakpoint: once. */
-		rounds(ascending(b, false), 1, write_tail);
+		rounds(b, ascending(b), 1, write_tail);
 	}
 	list = descending(b);
 	while (list)
-		rounds(take_free(&list, true), 2, write_head);
-	if (!breaks)
-		return;
-	/* A trap on somebody else's breakpoint may be looking at it. */
+		rounds(b, take_free(&list, true), 2, write_head);
 	store_release(&active, NULL);
-	quiesce_cpus();
+	return breaks;
+}
+
+static void patch_by_break(const struct batch *b)
+{
+	/* A trap on somebody else's breakpoint may be looking at the batch. */
+	if (write_steps(b))
+		quiesce_cpus();
 }
 
 static int write_stopped(void *arg)
 {
-	write_all(ascending(arg, true), write_whole);
+	write_steps(arg);
 	return 0;
 }
 
@@ -325,7 +335,7 @@ static bool is_valid(const struct text_patch *p, enum patch_mode m)
 
 int text_patch_mode(struct text_patch *patches, unsigned n, enum patch_mode m)
 {
-	struct batch b = { .patches = patches, .n = n };
+	struct batch b = { .patches = patches, .n = n, .mode = m };
 	unsigned long end = 0;
 	int err = 0;
 
@@ -407,13 +417,13 @@ static __noprobe void heal(unsigned long pc)
 
 __noprobe bool patch_hit_break(unsigned long pc, struct pt_regs *regs)
 {
-	/* Pairs with the release in patch_by_break(). */
+	/* Pairs with the release in write_steps(). */
 	const struct batch *b = load_acquire(&active);
 	const struct text_patch *p = b ? find(b, pc) : NULL;
 	struct retry *retry = &this_cpu_ref(retries);
 	u64 breakpoints = this_cpu()->traps[TRAP_BREAKPOINT];
 
-	if (p && needs_break(p)) {
+	if (p && needs_break(p) && p->resume) {
 		__atomic_fetch_add(&stats.retries, 1, __ATOMIC_RELAXED);
 		instruction_pointer_set(regs, pc);
 		p->resume(p, regs);

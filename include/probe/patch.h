@@ -5,7 +5,7 @@
  * PATCH_BREAK	breakpoint on the first byte, all CPUs synchronised; the other
  *		bytes, synchronised; the first byte, synchronised. No CPU stands
  *		still for longer than one interrupt.
- * PATCH_STOP	one write while all other CPUs stand still.
+ * PATCH_STOP	the same while all other CPUs stand still.
  *
  * Either way a CPU that runs the bytes meanwhile executes the old or the new
  * instruction, never a mixture, and after text_patch() returned only the new.
@@ -24,10 +24,10 @@ struct pt_regs;
  * One change. Old and new bytes are one instruction each, or nobody can be at a
  * boundary inside of them.
  *
- * Longer ones than ARCH_TEXT_ATOM stand behind a breakpoint for a while in break
- * mode. A CPU that hits it must not wait (it may be the one that patches, or
- * have interrupts off), so @resume has to do for it, by changing @regs, what the
- * new instruction does.
+ * Longer ones than ARCH_TEXT_ATOM stand behind a breakpoint for a while. A CPU that
+ * hits it must not wait (it may be the one that patches, or have interrupts off),
+ * so @resume has to do for it, by changing @regs, what the new instruction does.
+ * In stop mode it may be NULL where neither an NMI nor the writing CPU comes by.
  */
 struct text_patch {
 	unsigned long addr;
