@@ -43,8 +43,7 @@ int probe_plan_parse(const char *name)
 	return 0;
 }
 
-/* Where registers decide: what there mostly is, whoever registers. */
-static bool can_emulate(const struct insn *insn)
+bool plan_can_emulate(const struct insn *insn)
 {
 	struct pt_regs regs;
 	struct insn_op op;
@@ -84,7 +83,7 @@ int site_plan_make(struct site *s)
 		return step_err;
 	s->plan = s->can_slot && forced != PLAN_STEP ? PLAN_SLOT : PLAN_STEP;
 	s->end_plan = PLAN_STEP;
-	s->can_emulate = can_emulate(&s->insn);
+	s->can_emulate = plan_can_emulate(&s->insn);
 	if (s->can_emulate && may_emulate)
 		s->end_plan = PLAN_EMULATE;
 	if (s->can_emulate && forced == PLAN_EMULATE)

@@ -205,6 +205,8 @@ void probe_sets_free(struct probe_set *garbage);
  * -EOPNOTSUPP, -ERANGE: it cannot, or not in the way that is forced.
  */
 int __must_check site_plan_make(struct site *s);
+/* Where registers decide: what there mostly is, whoever registers. */
+bool plan_can_emulate(const struct insn *insn);
 /* What its hits follow, with the probes that are there. */
 enum probe_plan site_plan(const struct site *s);
 

@@ -3,13 +3,14 @@
  * A probe on every instruction of the kernel that may have one, all at once,
  * while the kernel runs tests: threads, time, other CPUs, memory, changes of
  * text. It must go on as if there were none. Once for each way in which a
- * displaced instruction can be run.
+ * displaced instruction can be run, and with jumps, in both modes of patching.
  *
  * Everything is slow then: each instruction costs a trap, loops over memory
  * included. So INSIDE names tests that are quick. The kernel's command line may
- * say others, as long as they do not count traps or change probed text:
+ * say others, as long as they do not count traps or change probed text, and that
+ * only one instruction in so many is to be probed:
  *
- *	make run CMDLINE='test=everywhere.* everywhere=sched,timer,vm'
+ *	make run CMDLINE='test=everywhere.* everywhere=4 inside=sched,timer,vm'
  */
 #include "../test.h"
 #include <arch/boot.h>
@@ -27,6 +28,8 @@
 #include <lib/string.h>
 #include <lib/text.h>
 #include <probe/kprobe.h>
+#include <probe/opt.h>
+#include <probe/patch.h>
 #include <probe/plan.h>
 #include <probe/site.h>
 #include <tests/cases/patch_area.h>
@@ -49,12 +52,21 @@ struct batch {
  * What placing and removing probes runs itself is hot: with traps all over it,
  * the rest would take minutes. So it comes last, and goes first.
  */
+struct manner {
+	enum probe_plan plan;
+	enum opt_mode opt;
+	enum patch_mode patch;
+	unsigned share; /* one instruction in so many, unless told otherwise */
+};
+
 struct everywhere {
 	struct kprobe *pieces[PIECES];
 	unsigned n;
 	struct batch functions; /* their entries: is it hot? */
 	struct batch cold, hot;
 	enum probe_plan plan;
+	u64 share; /* one instruction in so many */
+	u64 seen;
 	const struct test *inside[INSIDE_MAX];
 	unsigned nr_inside;
 };
@@ -80,7 +92,7 @@ static u64 text_hash(void)
 /* Would a probe be accepted there? */
 static bool may_be_probed(const struct everywhere *e, unsigned long addr)
 {
-	bool slot, step;
+	bool slot, step, emulate;
 	u8 code[ARCH_SLOT_SIZE];
 	const char *why;
 	struct insn insn;
@@ -93,7 +105,10 @@ static bool may_be_probed(const struct everywhere *e, unsigned long addr)
 		return false;
 	slot = arch_insn_relocate(&insn, NEAR_BASE, code, sizeof(code)) >= 0;
 	step = arch_probe_prepare(&insn, NEAR_BASE, code) == 0;
+	emulate = plan_can_emulate(&insn);
 	switch (e->plan) {
+	case PLAN_EMULATE:
+		return emulate && (slot || step);
 	case PLAN_SLOT:
 		return slot;
 	case PLAN_STEP:
@@ -131,6 +146,15 @@ static bool add(struct everywhere *e, struct batch *b, unsigned long addr)
 	return true;
 }
 
+/* If each hit ran it with a probe on each instruction, nothing would end. */
+static bool is_emulator(unsigned long pc)
+{
+	extern const char __emulator_start[], __emulator_end[];
+
+	return pc >= (unsigned long)__emulator_start &&
+	       pc < (unsigned long)__emulator_end;
+}
+
 /* Adds the instructions of @sym from @pc on: all, or one. */
 static bool add_function(struct everywhere *e, struct batch *b,
 			 const struct symbol *sym)
@@ -141,12 +165,14 @@ static bool add_function(struct everywhere *e, struct batch *b,
 	/* Its text is changed by who is called inside. */
 	if (pc == (unsigned long)patch_area)
 		return true;
+	if (e->plan == PLAN_EMULATE && is_emulator(pc))
+		return true;
 	for (; pc < end; pc += insn.len) {
 		if (arch_insn_decode(&insn, (const void *)pc,
 				     min(end - pc, INSN_MAX_BYTES + 0UL),
 				     pc) == -ENODATA)
 			break;
-		if (!add(e, b, pc))
+		if (e->seen++ % e->share == 0 && !add(e, b, pc))
 			return false;
 	}
 	return true;
@@ -165,20 +191,22 @@ struct drill {
 	struct kprobe probes[DRILL], *list[DRILL];
 };
 
-static bool drill_init(struct drill *d)
+static bool drill_init(const struct everywhere *e, struct drill *d)
 {
 	unsigned long pc = (unsigned long)drill_ground;
 	struct insn insn;
 
 	EXPECT_EQ(drill_ground(3, 4), 12 + 7 * 7);
-	for (unsigned i = 0; i < DRILL; i++) {
-		d->probes[i] = (struct kprobe){ .addr = pc,
-						.pre_handler = on_hit };
-		d->list[i] = &d->probes[i];
+	for (unsigned i = 0; i < DRILL; pc += insn.len) {
 		if (arch_insn_decode(&insn, (const void *)pc, INSN_MAX_BYTES,
 				     pc) < 0)
 			return false;
-		pc += insn.len;
+		if (!may_be_probed(e, pc))
+			continue;
+		d->probes[i] = (struct kprobe){ .addr = pc,
+						.pre_handler = on_hit };
+		d->list[i] = &d->probes[i];
+		i++;
 	}
 	return true;
 }
@@ -190,11 +218,12 @@ static bool find_hot(struct everywhere *e)
 	static struct drill d; /* large */
 	int err;
 
-	if (!drill_init(&d))
+	if (!drill_init(e, &d))
 		return false;
-	while (symtab_next(sym.addr, &sym) == 0)
+	while (symtab_next(sym.addr, &sym) == 0) {
 		if (!add(e, &e->functions, symbol_entry(&sym)))
 			return false;
+	}
 	err = register_kprobes(e->functions.list, e->functions.n);
 	EXPECT_EQ(err, 0);
 	if (err)
@@ -275,10 +304,30 @@ static void count(const struct batch *b, u64 *hits, u64 *missed)
 	}
 }
 
-static void everywhere(enum probe_plan plan)
+static u64 option(const char *name, u64 otherwise)
+{
+	char text[8];
+	u64 n;
+
+	if (cmdline_get(&boot_info, name, text, sizeof(text)) < 0 ||
+	    parse_u64(text, 10, &n, NULL) < 0 || n == 0)
+		return otherwise;
+	return n;
+}
+
+static struct manner manner_change(const struct manner *m)
+{
+	struct manner before = { probe_plan(), opt_mode(), patch_mode(), 0 };
+
+	probe_plan_set(m->plan);
+	patch_mode_set(m->patch);
+	EXPECT_EQ(opt_set(m->opt), 0);
+	return before;
+}
+
+static void everywhere(struct manner manner)
 {
 	struct everywhere *e = kzalloc(sizeof(*e));
-	enum probe_plan plan_before = probe_plan();
 	static char globs[1024]; /* large */
 	u64 before = text_hash(), hits = 0, missed = 0;
 
@@ -286,21 +335,22 @@ static void everywhere(enum probe_plan plan)
 		FAIL("no memory");
 		return;
 	}
-	if (cmdline_get(&boot_info, "everywhere", globs, sizeof(globs)) < 0)
+	if (cmdline_get(&boot_info, "inside", globs, sizeof(globs)) < 0)
 		strscpy(globs, INSIDE, sizeof(globs));
 	e->nr_inside = tests_find(globs, e->inside, INSIDE_MAX);
+	e->share = option("everywhere", manner.share);
 	wrong_pc = 0;
-	probe_plan_set(plan);
-	if (choose(e, plan))
+	manner = manner_change(&manner);
+	if (choose(e, probe_plan()))
 		be_probed(e);
-	probe_plan_set(plan_before);
+	manner_change(&manner);
 	EXPECT_EQ(text_hash(), before);
 	EXPECT_EQ(wrong_pc, 0);
-	EXPECT_GT(e->cold.n, 1000);
-	EXPECT_GT(e->hot.n, 500);
+	EXPECT_GT(e->cold.n, 20000 / e->share);
+	EXPECT_GT(e->hot.n, 2000 / e->share);
 	count(&e->cold, &hits, &missed);
 	count(&e->hot, &hits, &missed);
-	EXPECT_GT(hits, 10000);
+	EXPECT_GT(hits, 100000 / e->share);
 	test_note("%u + %u probes, %llu hits, %llu missed", e->cold.n, e->hot.n,
 		  hits, missed);
 	forget(e);
@@ -309,15 +359,40 @@ static void everywhere(enum probe_plan plan)
 
 TEST(everywhere, every_instruction_at_once_by_the_best_plan)
 {
-	everywhere(PLAN_AUTO);
+	everywhere((struct manner){ PLAN_AUTO, OPT_OFF, PATCH_BREAK, 1 });
+}
+
+TEST(everywhere, every_instruction_at_once_by_emulation_where_possible)
+{
+	everywhere((struct manner){ PLAN_EMULATE, OPT_OFF, PATCH_BREAK, 8 });
 }
 
 TEST(everywhere, every_instruction_at_once_by_slot)
 {
-	everywhere(PLAN_SLOT);
+	everywhere((struct manner){ PLAN_SLOT, OPT_OFF, PATCH_BREAK, 8 });
 }
 
 TEST(everywhere, every_instruction_at_once_by_step)
 {
-	everywhere(PLAN_STEP);
+	everywhere((struct manner){ PLAN_STEP, OPT_OFF, PATCH_STOP, 8 });
+}
+
+TEST(everywhere, every_instruction_a_jump_at_once_by_break)
+{
+	everywhere((struct manner){ PLAN_AUTO, OPT_EAGER, PATCH_BREAK, 4 });
+}
+
+TEST(everywhere, every_instruction_a_jump_at_once_by_stop)
+{
+	everywhere((struct manner){ PLAN_AUTO, OPT_EAGER, PATCH_STOP, 8 });
+}
+
+TEST(everywhere, every_instruction_becomes_a_jump_meanwhile_by_break)
+{
+	everywhere((struct manner){ PLAN_AUTO, OPT_ON, PATCH_BREAK, 8 });
+}
+
+TEST(everywhere, every_instruction_becomes_a_jump_meanwhile_by_stop)
+{
+	everywhere((struct manner){ PLAN_AUTO, OPT_ON, PATCH_STOP, 8 });
 }
