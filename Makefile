@@ -167,7 +167,7 @@ all:        SETUP += build-x86_64 build-ppc64
 run:        SETUP += run-$(ARCH)
 debug:      SETUP += run-$(ARCH) debug
 iso:        SETUP += iso
-qemu-test icount-test bench coverage: SETUP += run-x86_64 run-ppc64
+qemu-test icount-test stress bench coverage: SETUP += run-x86_64 run-ppc64
 boot-test:  SETUP += run-x86_64 run-ppc64 iso uefi
 gdb-test:   SETUP += run-x86_64 run-ppc64 debug pytest
 runner-test: SETUP += run-x86_64 run-ppc64 pytest
@@ -182,7 +182,7 @@ run_args = --machine $(MACHINE) --smp $(SMP) $(if $(BOOT),--boot $(BOOT)) \
 	$(if $(CPU),--cpu $(CPU)) --cmdline "$$CMDLINE"
 pytest = $(PYTHON) -m pytest -q -p no:cacheprovider
 
-.PHONY: run debug iso qemu-test boot-test icount-test gdb-test \
+.PHONY: run debug iso qemu-test boot-test icount-test stress gdb-test \
 	runner-test check test bench coverage
 run: $(B)/kernel.elf ## boot to the monitor; CMD='a; b' [SMP BOOT CPU CMDLINE]
 	$(Q)tools/run $(run_args) --cmd "$$CMD"
@@ -199,6 +199,16 @@ qemu-test: all ## self-tests on both machines, 1 and 4 CPUs [TEST=GLOB SMP=N]
 
 icount-test: all ## deterministic machines: two runs must print the same
 	$(Q)tests/qemu/run.py --icount $(if $(TEST),--test '$(TEST)')
+
+# Minutes, not seconds: all instructions in every way, storms of a minute.
+stress_tests := everywhere,storm,ret_storm
+stress_words := everywhere=1 storm=60
+stress: all ## probes on every instruction, storms; in full [TEST=GLOB SMP=N]
+	$(Q)tests/qemu/run.py --smp $(SMP) --silence 1200 --total 7200 \
+		--test '$(or $(TEST),$(stress_tests))' \
+		--words '$(stress_words)'
+	$(Q)tests/qemu/run.py --smp 1 --icount --silence 1200 --total 7200 \
+		--test '$(or $(TEST),everywhere)' --words everywhere=1
 
 boot-test: all ## every firmware, CPU model and byte order
 	$(Q)$(MAKE) --no-print-directory ENDIAN=little kernel

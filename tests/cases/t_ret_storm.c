@@ -5,9 +5,7 @@
  * end inside the probed functions. Afterwards no call is noted any more, and
  * those entered are those returned and those skipped.
  */
-#include <arch/boot.h>
 #include <arch/setjmp.h>
-#include <kernel/bootinfo.h>
 #include <kernel/heap.h>
 #include <kernel/image.h>
 #include <kernel/percpu.h>
@@ -17,10 +15,10 @@
 #include <lib/errno.h>
 #include <lib/hash.h>
 #include <lib/string.h>
-#include <lib/text.h>
 #include <probe/kretprobe.h>
 #include <probe/ret.h>
 #include <tests/cases/ret.h>
+#include <tests/cases/storm.h>
 #include <tests/cases/work.h>
 #include <tests/random.h>
 #include <tests/test.h>
@@ -231,7 +229,7 @@ static bool has_notes(struct thread *t, void *arg)
 	return true;
 }
 
-static void run_storm(u64 ns)
+static void run_storm(void)
 {
 	struct thread *callers[MAX_CPUS], *changers[MAX_CPUS];
 	static struct kretprobe constant[ARRAY_SIZE(targets)];
@@ -252,7 +250,7 @@ static void run_storm(u64 ns)
 		callers[i] = thread_create("caller", caller, seed);
 		changers[i] = thread_create("changer", changer, seed);
 	}
-	thread_sleep(ns);
+	thread_sleep(storm_ns());
 	WRITE_ONCE(over, true);
 	for (unsigned i = 0; i < cpu_count; i++) {
 		join(callers[i]);
@@ -275,13 +273,7 @@ static void run_storm(u64 ns)
 	EXPECT_EQ(text_hash(), before);
 }
 
-/* storm=SECONDS on the command line: one, if nothing is said. */
 TEST(ret_storm, no_call_is_lost_and_none_counted_twice)
 {
-	char text[8] = "1";
-	u64 seconds = 1;
-
-	(void)!cmdline_get(&boot_info, "storm", text, sizeof(text));
-	EXPECT_EQ(parse_u64(text, 10, &seconds, NULL), 0);
-	run_storm(seconds * NSEC_PER_SEC);
+	run_storm();
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * A storm: threads on all CPUs register, enable, disable and unregister probes
- * of several kinds on instructions of hot functions, in random order, while
- * others call those functions. Each thread keeps a model of its own probes: what
- * every call must return, and whether a probe may have been hit. The functions'
- * results must be right throughout, and in the end nothing is left.
+ * of all kinds on instructions of hot functions, in random order, while others
+ * call those functions. Each thread keeps a model of its own probes: what every
+ * call must return, and whether a probe may have been hit. The functions' results
+ * must be right throughout, probes that are there all the time miss no call, and
+ * in the end nothing is left.
  */
 #include <arch/insn.h>
+#include <kernel/heap.h>
 #include <kernel/image.h>
 #include <kernel/percpu.h>
 #include <kernel/symtab.h>
@@ -15,20 +17,22 @@
 #include <lib/errno.h>
 #include <lib/hash.h>
 #include <lib/string.h>
-#include <probe/kprobe.h>
+#include <probe/jprobe.h>
+#include <probe/kretprobe.h>
 #include <probe/opt.h>
 #include <probe/patch.h>
+#include <tests/cases/storm.h>
 #include <tests/random.h>
 #include <tests/test.h>
 
-#define PROBES 5   /* of each thread */
-#define STEPS  120 /* of each thread */
-#define PLACES 64
+#define PROBES 6  /* of each thread */
+#define STEPS  24 /* of each thread, at least */
+#define PLACES 256
 
 static unsigned long places[PLACES];
 static unsigned nr_places;
 static bool over;
-static unsigned long wrong_calls, wrong_states;
+static unsigned long wrong_calls, wrong_states, steps, calls;
 
 static __noclone long storm_mix(long a, long b)
 {
@@ -63,6 +67,16 @@ static void storm_post(struct kprobe *p __unused, struct pt_regs *regs __unused,
 {
 }
 
+static void storm_jump(long a __unused, long b __unused)
+{
+}
+
+static int storm_ret(struct kretprobe_instance *ri __unused,
+		     struct pt_regs *regs __unused)
+{
+	return 0;
+}
+
 /* All places of @fn where a probe is accepted. */
 static void collect(const void *fn)
 {
@@ -84,8 +98,15 @@ static void collect(const void *fn)
 	}
 }
 
+enum kind { PRE, POST, BOTH, JPROBE, KRETPROBE, KINDS };
+
 struct model {
-	struct kprobe probe;
+	union {
+		struct kprobe probe; /* that of the others, too */
+		struct jprobe jprobe;
+		struct kretprobe kretprobe;
+	};
+	enum kind kind;
 	bool registered, enabled;
 	unsigned long hits; /* when it was last not to be called */
 };
@@ -96,28 +117,57 @@ static void expect(bool ok)
 		fail_at(&wrong_states);
 }
 
+static void choose(struct model *m, u64 *seed)
+{
+	m->kind = (enum kind)random_below(seed, KINDS);
+	m->kretprobe = (struct kretprobe){ 0 };
+	if (m->kind < JPROBE)
+		m->probe.addr = places[random_below(seed, nr_places)];
+	else
+		m->probe.symbol_name = random_below(seed, 2) ? "storm_mix"
+							     : "storm_outer";
+	if (m->kind == PRE || m->kind == BOTH)
+		m->probe.pre_handler = storm_pre;
+	if (m->kind == POST || m->kind == BOTH)
+		m->probe.post_handler = storm_post;
+	if (m->kind == JPROBE)
+		m->jprobe.entry = storm_jump;
+	if (m->kind == KRETPROBE)
+		m->kretprobe.handler = storm_ret;
+}
+
+static int model_register(struct model *m)
+{
+	if (m->kind == JPROBE)
+		return register_jprobe(&m->jprobe);
+	if (m->kind == KRETPROBE)
+		return register_kretprobe(&m->kretprobe);
+	return register_kprobe(&m->probe);
+}
+
+static int model_unregister(struct model *m)
+{
+	if (m->kind == JPROBE)
+		return unregister_jprobe(&m->jprobe);
+	if (m->kind == KRETPROBE)
+		return unregister_kretprobe(&m->kretprobe);
+	return unregister_kprobe(&m->probe);
+}
+
 static void do_register(struct model *m, u64 *seed)
 {
-	struct kprobe *p = &m->probe;
 	bool was = m->registered;
 
-	if (!was) {
-		unsigned kind = (unsigned)random_below(seed, 3);
-
-		*p = (struct kprobe){
-			.addr = places[random_below(seed, nr_places)],
-			.pre_handler = kind != 1 ? storm_pre : NULL,
-			.post_handler = kind != 0 ? storm_post : NULL,
-		};
-	}
-	expect(register_kprobe(p) == (was ? -EBUSY : 0));
+	if (!was)
+		choose(m, seed);
+	expect(model_register(m) == (was ? -EBUSY : 0));
 	if (!was)
 		m->registered = m->enabled = true;
 }
 
 static void do_unregister(struct model *m)
 {
-	expect(unregister_kprobe(&m->probe) == (m->registered ? 0 : -EINVAL));
+	expect(model_unregister(m) == (m->registered ? 0 : -EINVAL));
 	m->registered = m->enabled = false;
 	m->hits = m->probe.nhit;
 }
@@ -138,10 +188,9 @@ static void do_disable(struct model *m)
 static void storm(void *arg)
 {
 	u64 seed = 977 * ((unsigned long)arg + 1);
-	struct model models[PROBES];
+	struct model *models = kcalloc(PROBES, sizeof(*models));
 
-	memset(models, 0, sizeof(models));
-	for (unsigned i = 0; i < STEPS; i++) {
+	for (unsigned i = 0; models && (i < STEPS || !READ_ONCE(over)); i++) {
 		struct model *m = &models[random_below(&seed, PROBES)];
 
 		switch (random_below(&seed, 4)) {
@@ -162,9 +211,12 @@ static void storm(void *arg)
 			expect(models[k].enabled ||
 			       models[k].hits ==
 				       READ_ONCE(models[k].probe.nhit));
+		__atomic_fetch_add(&steps, 1, __ATOMIC_RELAXED);
 	}
-	for (unsigned k = 0; k < PROBES; k++)
+	expect(models);
+	for (unsigned k = 0; models && k < PROBES; k++)
 		do_unregister(&models[k]);
+	kfree(models);
 }
 
 static void caller(void *arg __unused)
@@ -173,11 +225,13 @@ static void caller(void *arg __unused)
 
 	for (long i = 0; i < 16; i++)
 		right[i] = storm_outer(i);
+	__atomic_fetch_add(&calls, 16, __ATOMIC_RELAXED);
 	while (!READ_ONCE(over)) {
 		for (long i = 0; i < 16; i++) {
 			if (storm_outer(i) != right[i])
 				fail_at(&wrong_calls);
 		}
+		__atomic_fetch_add(&calls, 16, __ATOMIC_RELAXED);
 		thread_sleep(100 * NSEC_PER_USEC);
 	}
 }
@@ -188,33 +242,68 @@ static u64 text_hash(void)
 			    (size_t)(__text_end - __text_start));
 }
 
-static void run_storm(enum patch_mode mode, enum opt_mode opt)
+/* On the functions' entries, before the first call that counts and to the end. */
+static struct kprobe constants[] = {
+	{ .symbol_name = "storm_outer", .pre_handler = storm_pre },
+	{ .symbol_name = "storm_mix", .pre_handler = storm_pre },
+	{ .symbol_name = "storm_mix", .post_handler = storm_post },
+};
+
+static void place_constants(void)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(constants); i++)
+		EXPECT_EQ(register_kprobe(&constants[i]), 0);
+}
+
+static void check_constants(void)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(constants); i++) {
+		const struct kprobe *p = &constants[i];
+
+		EXPECT_EQ(unregister_kprobe(&constants[i]), 0);
+		EXPECT_EQ(p->nhit + p->nmissed, i == 0 ? calls : 2 * calls);
+	}
+}
+
+static void blow(void)
 {
 	struct thread *storms[MAX_CPUS], *callers[MAX_CPUS];
-	enum patch_mode before_mode = patch_mode();
-	enum opt_mode before_opt = opt_mode();
-	u64 before = text_hash();
-	long right = storm_outer(3);
 
-	nr_places = 0;
-	wrong_calls = wrong_states = 0;
+	wrong_calls = wrong_states = steps = calls = 0;
 	over = false;
-	collect(storm_mix);
-	collect(storm_outer);
-	EXPECT_GE(nr_places, 20);
-	patch_mode_set(mode);
-	EXPECT_EQ(opt_set(opt), 0);
+	place_constants();
 	for (unsigned i = 0; i < cpu_count; i++) {
 		callers[i] = thread_create_on("caller", BIT(i), caller, NULL);
 		storms[i] = thread_create("storm", storm,
 					  (void *)(unsigned long)i);
 		ASSERT_TRUE(callers[i] && storms[i]);
 	}
-	for (unsigned i = 0; i < cpu_count; i++)
-		thread_join(storms[i]);
+	thread_sleep(storm_ns());
 	WRITE_ONCE(over, true);
-	for (unsigned i = 0; i < cpu_count; i++)
+	for (unsigned i = 0; i < cpu_count; i++) {
+		thread_join(storms[i]);
 		thread_join(callers[i]);
+	}
+	check_constants();
+	test_note("%lu changes, %lu calls", steps, calls);
+}
+
+static void run_storm(enum patch_mode mode, enum opt_mode opt)
+{
+	enum patch_mode before_mode = patch_mode();
+	enum opt_mode before_opt = opt_mode();
+	u64 before = text_hash();
+	long right = storm_outer(3);
+
+	nr_places = 0;
+	collect(storm_mix);
+	collect(storm_outer);
+	EXPECT_GE(nr_places, 20);
+	collect(kmalloc);
+	collect(kfree);
+	patch_mode_set(mode);
+	EXPECT_EQ(opt_set(opt), 0);
+	blow();
 	patch_mode_set(before_mode);
 	EXPECT_EQ(opt_set(before_opt), 0);
 	EXPECT_EQ(wrong_calls, 0);
@@ -241,4 +330,14 @@ TEST(storm, with_jumps_random_changes_agree_with_the_model_by_break)
 TEST(storm, with_jumps_random_changes_agree_with_the_model_by_stop)
 {
 	run_storm(PATCH_STOP, OPT_EAGER);
+}
+
+TEST(storm, with_jumps_in_the_background_changes_agree_with_the_model_by_break)
+{
+	run_storm(PATCH_BREAK, OPT_ON);
+}
+
+TEST(storm, with_jumps_in_the_background_changes_agree_with_the_model_by_stop)
+{
+	run_storm(PATCH_STOP, OPT_ON);
 }
