@@ -70,7 +70,7 @@ bool (*trap_tracer)(struct pt_regs *regs);
 static __noprobe bool claim_tracer(struct pt_regs *regs,
 				   struct trap *t __unused)
 {
-	bool (*tracer)(struct pt_regs *regs) = READ_ONCE(trap_tracer);
+	bool (*tracer)(struct pt_regs * regs) = READ_ONCE(trap_tracer);
 
 	return tracer && tracer(regs);
 }
