@@ -8,6 +8,7 @@
 #include <kernel/symtab.h>
 #include <lib/string.h>
 #include <probe/kretprobe.h>
+#include <probe/opt.h>
 #include <tests/cases/ret.h>
 #include <tests/cases/threads.h>
 
@@ -17,6 +18,9 @@ static struct trace {
 	unsigned n;
 	unsigned long pc[TRACE_MAX];
 } trace;
+
+/* In a handler, of which the probed code overwrites the other. */
+static struct trace seen;
 
 static bool add(unsigned long pc, void *arg)
 {
@@ -192,7 +196,10 @@ TEST_BOTH(a_backtrace_of_another_cpu_names_the_true_callers)
 
 static __noclone void trace_sleep(void)
 {
-	thread_sleep(20 * NSEC_PER_MSEC);
+	/* Again and again, until somebody has seen it. */
+	do {
+		thread_sleep(20 * NSEC_PER_MSEC);
+	} while (load_acquire(&hold));
 	barrier();
 }
 
@@ -214,6 +221,7 @@ TEST_BOTH(a_backtrace_of_a_sleeping_thread_names_the_true_callers)
 					     .handler = nothing };
 		EXPECT_EQ(ret_register(&rps[i]), 0);
 	}
+	store_release(&hold, true);
 	t = thread_create("sleeper", call_sleep, NULL);
 	ASSERT_TRUE(t);
 	trace.n = 0;
@@ -225,6 +233,47 @@ TEST_BOTH(a_backtrace_of_a_sleeping_thread_names_the_true_callers)
 		arch_unwind(t, &regs, add, &trace);
 	}
 	expect_callers(names, 4);
+	store_release(&hold, false);
 	join(t);
 	release();
+}
+
+/* The same of a probe's handler that a jump's detour calls. */
+static int unwind_from_detour(struct kprobe *p __unused,
+			      struct pt_regs *regs __unused)
+{
+	unwind_here(NULL, NULL);
+	seen = trace;
+	return 0;
+}
+
+static void nothing_post(struct kprobe *p __unused,
+			 struct pt_regs *regs __unused,
+			 unsigned long flags __unused)
+{
+}
+
+static void check_detour(kprobe_post_handler_t post)
+{
+	struct kprobe p = { .symbol_name = "trace_inner",
+			    .pre_handler = unwind_from_detour,
+			    .post_handler = post };
+	unsigned at = 0;
+
+	ASSERT_EQ(register_kprobe(&p), 0);
+	EXPECT_EQ(opt_sync(), 0);
+	EXPECT_NE(kprobe_jump(&p), JUMP_NONE);
+	call_outer(false);
+	while (at < seen.n && seen.pc[at] != p.addr)
+		at++;
+	EXPECT_LT(at, seen.n);
+	trace = seen;
+	expect_callers(callers + 1, 3);
+	EXPECT_EQ(unregister_kprobe(&p), 0);
+}
+
+TEST(detour, a_backtrace_of_a_handler_goes_on_in_the_probed_function)
+{
+	check_detour(NULL); /* direct */
+	check_detour(nothing_post);
 }
