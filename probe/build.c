@@ -75,15 +75,14 @@ static int emit(struct detour *d)
 /* What stands from @s on, or will when its change is done. */
 static void read_text(const struct site *s, u8 *text)
 {
-	const struct site *above;
+	struct site *above;
 	u8 coming[ARCH_PATCH_MAX];
 
 	memcpy(text, (const void *)s->addr, ARCH_JUMP_TEXT);
 	if (s->detour)
 		memcpy(text, s->detour->jump.old, s->detour->jump.len);
-	for (above = site_above(s);
-	     above && above->addr - s->addr < ARCH_JUMP_TEXT;
-	     above = site_above(above)) {
+	above = site_at_or_below(s->addr + ARCH_JUMP_TEXT - 1);
+	for (; above && above->addr > s->addr; above = site_below(above)) {
 		unsigned long i = above->addr - s->addr;
 
 		if (above->changed)

@@ -99,6 +99,17 @@ static bool say_probe(struct kprobe *p, void *arg)
 	return true;
 }
 
+static void say_possible_jump(struct text *t, struct site *s)
+{
+	enum jump_strategy strategy;
+	const char *why = opt_try(s, &strategy);
+
+	if (why)
+		say(t, "  not jump: %s\n", why);
+	else
+		say(t, "  jump: %s would do\n", jump_strategy_name(strategy));
+}
+
 /* A site that nobody can find shows what a probe would get. */
 static int explain_free(struct text *t, unsigned long addr)
 {
@@ -121,6 +132,7 @@ static int explain_free(struct text *t, unsigned long addr)
 	}
 	say_plan(t, s);
 	say(t, "armed: no; no probes\n");
+	say_possible_jump(t, s);
 	site_free(s);
 	return 0;
 }

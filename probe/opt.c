@@ -93,6 +93,24 @@ void opt_plan(struct site *s)
 	s->no_jump = why;
 }
 
+const char *opt_try(struct site *s, enum jump_strategy *strategy)
+{
+	const char *why = refusal(s);
+
+	if (why)
+		return why;
+	why = detour_build(s, wished);
+	if (why && may_be_region(s))
+		why = detour_build_region(s);
+	if (why)
+		return why;
+	*strategy = s->coming_detour->jump.strategy;
+	detour_free(s->coming_detour);
+	s->coming_detour = NULL;
+	window_trim();
+	return NULL;
+}
+
 bool opt_is_due(unsigned n)
 {
 	bool due = mode == OPT_EAGER || (mode == OPT_ON && n > BATCH);

@@ -59,7 +59,7 @@ static int fill_slot(struct site *s)
 	unsigned long at = s->slot + ARCH_STEP_SIZE;
 	u8 *form = code + ARCH_STEP_SIZE;
 	size_t room = sizeof(code) - ARCH_STEP_SIZE;
-	int step_err, len, jump = 0;
+	int step_err, len, used, jump = 0;
 
 	for (size_t i = 0; i < sizeof(code); i++)
 		code[i] = arch_break_insn[i % ARCH_BREAK_SIZE];
@@ -70,7 +70,9 @@ static int fill_slot(struct site *s)
 		jump = arch_emit_jump(form + len, room - (size_t)len,
 				      at + (size_t)len, s->addr + s->insn.len);
 	s->can_slot = len >= 0 && jump >= 0;
-	exec_write(&s->exec, code, sizeof(code));
+	used = ARCH_STEP_SIZE + (s->can_slot ? len + jump : 0);
+	exec_trim(&s->exec, (size_t)used);
+	exec_write(&s->exec, code, s->exec.size);
 	return step_err;
 }
 

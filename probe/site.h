@@ -155,9 +155,7 @@ unsigned site_count(void);
 size_t site_read_original(unsigned long addr, void *buf, size_t n);
 /* The last one at or below @addr, or NULL. */
 struct site *site_at_or_below(unsigned long addr);
-/* The one before, behind; or NULL. */
-struct site *site_below(struct site *s);
-struct site *site_above(const struct site *s);
+struct site *site_below(struct site *s); /* the one before, or NULL */
 
 /*
  * A change of some sites: who was touched and what became garbage. site.c
@@ -251,6 +249,8 @@ void probe_leave_code(struct site_change *c);
 /* slot.c */
 /* At least @size executable bytes within reach of text. -ENOSPC. */
 int __must_check exec_alloc(struct exec *x, size_t size);
+/* Keeps the first @size of them. Before exec_write(). */
+void exec_trim(struct exec *x, size_t size);
 /* Its code, for the next exec_flush(): before anything can lead there. */
 void exec_write(const struct exec *x, const u8 *code, size_t n);
 void exec_flush(void);

@@ -9,6 +9,7 @@
  * that belongs to nobody.
  *
  *	exec_alloc()	units of its own
+ *	exec_trim()	fewer, when it is known how many it takes
  *	exec_write()	its code is staged: neighbours are written together,
  *	exec_flush()	the last ones before anything leads there
  *	exec_free()	nobody's, but still taken
@@ -219,6 +220,19 @@ int exec_alloc(struct exec *x, size_t size)
 	x->size = n * UNIT;
 	x->leaving = false;
 	return 0;
+}
+
+void exec_trim(struct exec *x, size_t size)
+{
+	struct chunk *chunk = chunk_of(x->at);
+	size_t i = (x->at - (unsigned long)chunk->code) / UNIT;
+	size_t keep = DIV_ROUND_UP(size, UNIT), n = x->size / UNIT - keep;
+
+	set_owner(chunk, i + keep, n, NULL);
+	bitmap_clear_range(chunk->map, i + keep, n);
+	chunk->used -= n;
+	nr_used -= n;
+	x->size = keep * UNIT;
 }
 
 void exec_free(struct exec *x)

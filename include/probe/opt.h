@@ -58,6 +58,11 @@ void opt_again(struct site *s);
 bool opt_is_due(unsigned n);
 /* Finds @s, which changes, a jump, or a reason why it has none. */
 void opt_plan(struct site *s);
+/*
+ * What would a jump at @s, which need not be published, be now? NULL and *strategy,
+ * or why there is none. Nothing is left of it.
+ */
+const char *opt_try(struct site *s, enum jump_strategy *strategy);
 /* The end of a change. */
 void opt_changed(void);
 /* May there be jumps? */

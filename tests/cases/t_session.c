@@ -11,13 +11,16 @@
 #include <kernel/thread.h>
 #include <kernel/timer.h>
 #include <lib/errno.h>
+#include <lib/printf.h>
 #include <lib/string.h>
 #include <probe/explain.h>
 #include <probe/kprobe.h>
 #include <probe/kretprobe.h>
+#include <probe/opt.h>
 #include <probe/session.h>
 #include <probe/site.h>
 #include <probe/watch.h>
+#include <probe/window.h>
 
 #define ROUNDS 4 /* under load: each waits for quiescence several times */
 
@@ -716,6 +719,31 @@ TEST(session, explain_says_why_not_or_how_and_by_whom)
 		0);
 	EXPECT_TRUE(strstr(text, "armed: no; no probes\n"));
 	EXPECT_EQ(session_close(s), 0);
+}
+
+TEST(session, explain_tells_which_jump_there_would_be_and_leaves_nothing)
+{
+	unsigned long addr = (unsigned long)session_target;
+	unsigned units = exec_units_used();
+	struct kprobe p = probe_of(NULL, good_pre);
+	char text[400], would[40];
+
+	EXPECT_EQ(probe_explain(addr, text, sizeof(text)), 0);
+	EXPECT_EQ(window_stub_count(), 0u);
+	EXPECT_EQ(window_page_count(), 0u);
+	EXPECT_EQ(exec_units_used(), units);
+	ASSERT_EQ(register_kprobe(&p), 0);
+	EXPECT_EQ(opt_sync(), 0);
+	EXPECT_NE(kprobe_jump(&p), JUMP_NONE);
+	snprintf(would, sizeof(would), "  jump: %s would do\n",
+		 jump_strategy_name(kprobe_jump(&p)));
+	EXPECT_EQ(unregister_kprobe(&p), 0);
+	if (!strstr(text, would))
+		FAIL("no '%s' in: %s", would, text);
+	EXPECT_EQ(opt_wish_parse("off"), 0);
+	EXPECT_EQ(probe_explain(addr, text, sizeof(text)), 0);
+	EXPECT_TRUE(strstr(text, "  not jump: no jump is wanted\n"));
+	opt_wish(JUMP_NONE);
 }
 
 /* Does a call of the target, with a probe on it, take @traps traps? */
