@@ -13,14 +13,10 @@
 #include <probe/patch.h>
 
 #define MAX 4096
-/*
- * Of so many functions one, and none that is long: what places probes is probed,
- * too, and looks at the whole function for each region.
- */
-#define SHARE	4
-#define LONGEST 256
-#define SOME	64
-#define PAGES	((MAX * (sizeof(struct kprobe) + sizeof(void *))) / PAGE_SIZE + 1)
+/* Of so many functions one: what places probes is slow while it has breakpoints. */
+#define SHARE 8
+#define SOME  16
+#define PAGES ((MAX * (sizeof(struct kprobe) + sizeof(void *))) / PAGE_SIZE + 1)
 
 static struct kprobe *probes;
 static struct kprobe **list;
@@ -80,7 +76,7 @@ static bool prepare(void)
 	memset(probes, 0, PAGES * PAGE_SIZE);
 	mutex_lock(&probe_mutex);
 	while (symtab_next(sym.addr, &sym) == 0) {
-		if (sym.size <= LONGEST && n++ % SHARE == 0)
+		if (n++ % SHARE == 0)
 			choose_of(&sym);
 	}
 	mutex_unlock(&probe_mutex);

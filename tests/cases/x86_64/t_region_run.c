@@ -136,6 +136,23 @@ TEST(region_run, a_step_or_an_emulation_is_of_one_instruction)
 	probe_plan_set(PLAN_AUTO);
 }
 
+TEST(region_run, it_goes_with_the_optimiser_and_comes_back)
+{
+	enum opt_mode before = opt_mode();
+	struct kprobe p = probe_of(region_fine_at);
+
+	make_region(&p);
+	EXPECT_EQ(opt_set(OPT_OFF), 0);
+	EXPECT_FALSE(is_region(p.addr));
+	EXPECT_EQ(region_fine(4, 0), 7);
+	EXPECT_EQ(opt_set(OPT_EAGER), 0);
+	EXPECT_TRUE(is_region(p.addr));
+	EXPECT_EQ(region_fine(4, 0), 7);
+	EXPECT_EQ(p.nhit, 2);
+	EXPECT_EQ(opt_set(before), 0);
+	remove_region(&p);
+}
+
 /* A probe inside ------------------------------------------------------------------ */
 
 TEST(region_run, a_probe_inside_takes_it_back_at_each_boundary)

@@ -305,7 +305,7 @@ static void storm(enum patch_mode mode)
 	for (unsigned i = 0; i < cpu_count; i++)
 		threads[i] = start_on(i, hammer, &wrong[i]);
 	sender = start_on(last_cpu(), send_nmis, &wrong_in_nmi);
-	for (unsigned i = 0; i < 5; i++)
+	for (unsigned i = 0; i < 3; i++)
 		come_and_go();
 	WRITE_ONCE(over, true);
 	join(sender);
