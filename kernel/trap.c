@@ -86,10 +86,12 @@ static __noprobe bool claim_nmi(struct pt_regs *regs, struct trap *t __unused)
 	bool mine, before;
 
 	panic_nmi(regs);
-	mine = probe_watch_nmi(regs);
 	before = probe_hit_nmi_enter();
-	mine |= smp_nmi_handle(regs);
+	mine = smp_nmi_handle(regs);
+	mine |= probe_watch_nmi_poll();
 	probe_hit_nmi_exit(before);
+	/* Last: it may change where we go on. */
+	mine |= probe_watch_nmi(regs);
 	return mine || smp_nmi_was_sent();
 }
 

@@ -164,9 +164,9 @@ void sessions_close(void)
 
 void budget_start(void)
 {
-	if (smp_online() > 1 &&
-	    probe_budget_set(BUDGET_DEFAULT_MS * NSEC_PER_MSEC))
-		monitor_print("handlers have no time budget\n");
+	/* Where nobody can watch there is none: 'budget' says so. */
+	if (probe_budget_set(BUDGET_DEFAULT_MS * NSEC_PER_MSEC))
+		return;
 }
 
 static int cmd_budget(const struct monitor_call *call)
@@ -175,7 +175,11 @@ static int cmd_budget(const struct monitor_call *call)
 
 	if (!call->argc) {
 		if (ms)
-			monitor_print("%llu ms\n", ms);
+			monitor_print("%llu ms%s\n", ms,
+				      probe_budget_is_sure()
+					      ? ""
+					      : ", unless all CPUs are in "
+						"endless handlers at once");
 		else
 			monitor_print("none\n");
 		return 0;
@@ -184,7 +188,9 @@ static int cmd_budget(const struct monitor_call *call)
 		return monitor_usage(call, "'%s' is no number up to %d",
 				     call->argv[0], BUDGET_MAX_MS);
 	if (probe_budget_set(ms * NSEC_PER_MSEC))
-		return monitor_fail(-ENODEV, "needs a second CPU that watches");
+		return monitor_fail(-ENODEV,
+				    "needs a second CPU that watches, or a "
+				    "timer that comes as an NMI");
 	return 0;
 }
 MONITOR_COMMAND("budget", "[MS]", "time that a handler may take; 0: any",

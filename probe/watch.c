@@ -5,11 +5,14 @@
  * that waits for the others with interrupts off (kernel/stop.c). Each looks at
  * all CPUs now and then; where the same call of a handler is still under way
  * after the budget, it sends an NMI, in which the handler is abandoned
- * (probe/hit.c). Only when the handlers of all CPUs hang is nobody left to tell.
+ * (probe/abandon.c). When the handlers of all CPUs hang, nobody is left to tell
+ * but a timer that comes as an NMI (<arch/timer.h>): the boot CPU looks at all CPUs
+ * then, itself included. Not every machine has one.
  *
  * A hit itself pays one increment for this: no clock is read there.
  */
 #include <arch/cpu.h>
+#include <arch/timer.h>
 #include <kernel/percpu.h>
 #include <kernel/smp.h>
 #include <kernel/timer.h>
@@ -36,6 +39,10 @@ static DEFINE_PER_CPU(struct watcher, watchers);
 static struct mutex watch_mutex = MUTEX(watch_mutex);
 static u64 budget;
 
+/* The boot CPU's in NMIs; and has there ever been a timer for them? */
+static struct watcher nmi_watcher;
+static bool has_nmi_timer;
+
 /* The call that each CPU is asked to abandon; 0: none. */
 static DEFINE_PER_CPU(u64, overdue);
 
@@ -59,14 +66,15 @@ static void look_at(struct watched *w, struct cpu *cpu, u64 now)
 	} else if (now - w->since >= READ_ONCE(budget)) {
 		/* Pairs with the acquire in probe_watch_nmi(). */
 		store_release(&per_cpu(overdue, cpu->id), turn);
-		smp_nmi_send(cpu);
+		/* It looks at itself in an NMI, and asks itself next. */
+		if (cpu != this_cpu())
+			smp_nmi_send(cpu);
 		w->since = now;
 	}
 }
 
-void probe_watch_poll(void)
+static void poll(struct watcher *w, const struct cpu *but)
 {
-	struct watcher *w = &this_cpu_ref(watchers);
 	u64 now;
 
 	if (READ_ONCE(budget) == 0)
@@ -76,9 +84,22 @@ void probe_watch_poll(void)
 		return;
 	w->next = now + budget / LOOKS;
 	for_each_cpu(cpu) {
-		if (cpu != this_cpu() && READ_ONCE(cpu->online))
+		if (cpu != but && READ_ONCE(cpu->online))
 			look_at(&w->cpus[cpu->id], cpu, now);
 	}
+}
+
+void probe_watch_poll(void)
+{
+	poll(&this_cpu_ref(watchers), this_cpu());
+}
+
+bool probe_watch_nmi_poll(void)
+{
+	if (!READ_ONCE(has_nmi_timer) || smp_processor_id() != 0)
+		return false;
+	poll(&nmi_watcher, NULL);
+	return true;
 }
 
 static void look(struct timer *t __unused)
@@ -95,11 +116,30 @@ static void watch_here(void *arg __unused)
 	timer_start(t, clock_ns() + budget / LOOKS, budget / LOOKS);
 }
 
+/* From the first one on: one may be late. */
+static bool nmi_timer_start(u64 ns)
+{
+	bool had = has_nmi_timer;
+
+	WRITE_ONCE(has_nmi_timer, true);
+	if (arch_nmi_timer_set(ns / LOOKS) == 0)
+		return true;
+	WRITE_ONCE(has_nmi_timer, had);
+	return false;
+}
+
+bool probe_budget_is_sure(void)
+{
+	return READ_ONCE(budget) && READ_ONCE(has_nmi_timer);
+}
+
 int probe_budget_set(u64 ns)
 {
-	if (ns != 0 && smp_online() < 2)
-		return -ENODEV;
 	mutex_lock(&watch_mutex);
+	if (!nmi_timer_start(ns) && ns != 0 && smp_online() < 2) {
+		mutex_unlock(&watch_mutex);
+		return -ENODEV;
+	}
 	for_each_cpu(cpu) {
 		if (budget != 0)
 			timer_stop(&per_cpu(watchers, cpu->id).timer);

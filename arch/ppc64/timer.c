@@ -50,6 +50,15 @@ __noprobe u64 arch_clock_ns(void)
 	return ns_per_tick ? scale(arch_cycles() - tb_start, ns_per_tick) : 0;
 }
 
+/*
+ * There is none: the decrementer waits for MSR[EE], and a system reset has to be
+ * asked for by a CPU.
+ */
+int arch_nmi_timer_set(u64 ns)
+{
+	return ns ? -ENODEV : 0;
+}
+
 void arch_timer_init_cpu(void)
 {
 	arch_timer_arm(NO_DEADLINE);

@@ -48,9 +48,14 @@ volatile u32 *lapic;
 static struct ioapic ioapics[BOOTINFO_IOAPICS_MAX];
 static unsigned ioapic_count;
 
-/* Where COM1's line arrives, and as what. */
-static u32 console_gsi = UART_IRQ;
-static u32 console_mode;
+/* Where an ISA line arrives, and how it says so. */
+struct line {
+	u8 irq;
+	u32 gsi;
+	u32 mode;
+};
+static struct line console_line = { .irq = UART_IRQ };
+static struct line pit_line = { .irq = PIT_IRQ };
 
 static u32 ioapic_read(struct ioapic *io, u32 reg)
 {
@@ -97,18 +102,19 @@ static int ioapic_init(struct ioapic *io, const struct bootinfo_ioapic *info)
 	return 0;
 }
 
-static void find_console_line(const struct bootinfo *bi)
+static void find_line(struct line *line, const struct bootinfo *bi)
 {
 	const struct bootinfo_override *o;
 
+	line->gsi = line->irq;
 	for (o = bi->overrides; o < bi->overrides + bi->override_count; o++) {
-		if (o->irq != UART_IRQ)
+		if (o->irq != line->irq)
 			continue;
-		console_gsi = o->gsi;
+		line->gsi = o->gsi;
 		if ((o->flags & OVERRIDE_LOW) == OVERRIDE_LOW)
-			console_mode |= IOAPIC_PIN_LOW;
+			line->mode |= IOAPIC_PIN_LOW;
 		if ((o->flags & OVERRIDE_LEVEL) == OVERRIDE_LEVEL)
-			console_mode |= IOAPIC_PIN_LEVEL;
+			line->mode |= IOAPIC_PIN_LEVEL;
 	}
 }
 
@@ -134,7 +140,8 @@ int arch_irq_init(const struct bootinfo *bi)
 		}
 		ioapic_count++;
 	}
-	find_console_line(bi);
+	find_line(&console_line, bi);
+	find_line(&pit_line, bi);
 	return 0;
 }
 
@@ -150,23 +157,38 @@ void arch_irq_init_cpu(void)
 	lapic_write(LAPIC_EOI, 0);
 }
 
-int arch_irq_enable_console(void)
+/* To the boot CPU, with the vector or delivery mode in @how. */
+static int route(const struct line *line, u32 how)
 {
 	struct ioapic *io;
 
 	for (io = ioapics; io < ioapics + ioapic_count; io++) {
-		u32 pin = console_gsi - io->gsi_base;
+		u32 pin = line->gsi - io->gsi_base;
 
 		if (pin >= io->pins)
 			continue;
 		ioapic_write(io, IOAPIC_PIN_HI(pin), cpus[0].hw_id << 24);
-		ioapic_write(io, IOAPIC_PIN_LO(pin),
-			     console_mode | VEC_CONSOLE);
-		uart_enable_irq();
+		ioapic_write(io, IOAPIC_PIN_LO(pin), line->mode | how);
 		return 0;
 	}
-	pr_err("no I/O APIC has the console's interrupt %u", console_gsi);
 	return -ENODEV;
+}
+
+int arch_irq_enable_console(void)
+{
+	int err = route(&console_line, VEC_CONSOLE);
+
+	if (err)
+		pr_err("no I/O APIC has the console's interrupt %u",
+		       console_line.gsi);
+	else
+		uart_enable_irq();
+	return err;
+}
+
+int pit_route_nmi(bool on)
+{
+	return route(&pit_line, on ? LAPIC_NMI : IOAPIC_PIN_MASKED);
 }
 
 /*

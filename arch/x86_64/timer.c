@@ -15,9 +15,13 @@
 
 /* PIT channel 2 (8254 data sheet); its gate is in port 0x61. */
 #define PIT_HZ	      1193182ULL
+#define PIT_CHANNEL_0 0x40 /* its output is IRQ 0 */
 #define PIT_CHANNEL_2 0x42
 #define PIT_COMMAND   0x43
 #define PIT_START     0xb0 /* channel 2, both bytes, mode 0 */
+#define PIT_PERIODIC  0x34 /* channel 0, both bytes, mode 2 */
+#define PIT_LEAST     1000ULL
+#define PIT_MOST      0xffffULL
 #define PIT_LATCH     0x80
 #define PIT_GATE_PORT 0x61
 #define PIT_GATE      0x01
@@ -166,6 +170,20 @@ void arch_timer_arm(u64 deadline_ns)
 	else if (deadline_ns > now)
 		ticks = scale(deadline_ns - now, ticks_per_ns) + 1;
 	lapic_write(LAPIC_TIMER_INITIAL, min(ticks, 0xffffffffULL));
+}
+
+/* At most every 55 ms, which is as far as the PIT counts. */
+int arch_nmi_timer_set(u64 ns)
+{
+	u64 ticks = min(ns, NSEC_PER_SEC) * PIT_HZ / NSEC_PER_SEC;
+	u64 count = min(max(ticks, PIT_LEAST), PIT_MOST);
+
+	if (ns == 0)
+		return pit_route_nmi(false);
+	x86_outb(PIT_COMMAND, PIT_PERIODIC);
+	x86_outb(PIT_CHANNEL_0, count & 0xff);
+	x86_outb(PIT_CHANNEL_0, count >> 8 & 0xff);
+	return pit_route_nmi(true);
 }
 
 void arch_delay_us(unsigned us)

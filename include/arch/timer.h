@@ -24,6 +24,12 @@ u64 arch_clock_ns(void);
  */
 void arch_timer_arm(u64 deadline_ns);
 
+/*
+ * Sends the boot CPU an NMI about each @ns, or more often, whatever it does; 0: no
+ * more, but one may be on its way. -ENODEV if the machine has no such timer.
+ */
+int __must_check arch_nmi_timer_set(u64 ns);
+
 /* Busy-waits without the timer, for start-up sequences. */
 void arch_delay_us(unsigned us);
 

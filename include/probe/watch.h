@@ -11,10 +11,12 @@ struct pt_regs;
 
 /*
  * Sets the budget of every single handler call in ns; 0: none. -ENODEV with only
- * one CPU: nobody could tell. Threads only.
+ * one CPU and no timer that comes as an NMI: nobody could tell. Threads only.
  */
 int __must_check probe_budget_set(u64 ns);
 u64 probe_budget(void);
+/* Is it kept also when the handlers of all CPUs hang at once? */
+bool probe_budget_is_sure(void);
 
 /*
  * Looks at the other CPUs if it is time to. Interrupts off: timers call it, and
@@ -22,7 +24,12 @@ u64 probe_budget(void);
  */
 void probe_watch_poll(void);
 
-/* trap(): an NMI. True if it was for a handler of this CPU. No-probe. */
+/*
+ * trap(): an NMI, at first between probe_hit_nmi_enter() and _exit(): is it the
+ * timer's? Looks at all CPUs if it is time to.
+ */
+bool probe_watch_nmi_poll(void);
+/* ... and then, outside of them. True if it was for a handler of this CPU. No-probe. */
 bool probe_watch_nmi(struct pt_regs *regs);
 
 #endif

@@ -22,6 +22,7 @@
 #include <probe/opt.h>
 #include <probe/site.h>
 #include <probe/watch.h>
+#include <tests/cases/budget.h>
 #include <tests/test.h>
 
 static __noclone long isolate_target(long a, long b)
@@ -182,9 +183,10 @@ TEST(isolate, a_handler_that_never_returns_is_abandoned_alone)
 	struct kprobe bad = { .pre_handler = loop_pre };
 	u64 budget = probe_budget();
 
-	if (cpu_count < 2) {
+	if (!somebody_notices()) {
 		EXPECT_EQ(probe_budget_set(10 * NSEC_PER_MSEC), -ENODEV);
-		SKIP("needs a second CPU that notices");
+		EXPECT_EQ(cpu_count, 1);
+		SKIP("nobody would notice");
 	}
 	ASSERT_EQ(probe_budget_set(20 * NSEC_PER_MSEC), 0);
 	check(&bad, KPROBE_OVERDUE);
@@ -323,8 +325,8 @@ TEST(isolate, a_fault_handler_may_send_its_handler_elsewhere)
 	struct symbol sym;
 	u64 budget = probe_budget();
 
-	if (cpu_count < 2)
-		SKIP("needs a second CPU that notices");
+	if (!somebody_notices())
+		SKIP("nobody would notice");
 	fixed_faults = 0;
 	repaired = false;
 	ASSERT_EQ(symtab_lookup((unsigned long)land, &sym), 0);
@@ -490,8 +492,8 @@ TEST(isolate, an_endless_handler_under_a_lock_of_the_probed_code_is_abandoned)
 {
 	struct kprobe bad = { .pre_handler = loop_pre };
 
-	if (cpu_count < 2)
-		SKIP("needs a second CPU that notices");
+	if (!somebody_notices())
+		SKIP("nobody would notice");
 	check_overdue(&bad, under_lock);
 	EXPECT_EQ(READ_ONCE(bad_lock.taken), 0);
 }
@@ -515,9 +517,9 @@ static void write_nothing(void *arg __unused)
 
 TEST(isolate, an_endless_handler_that_prints_leaves_the_console_to_others)
 {
-	if (cpu_count < 2)
-		SKIP("needs a second CPU that notices");
-	for (unsigned i = 0; i < 10; i++) {
+	if (!somebody_notices())
+		SKIP("nobody would notice");
+	for (unsigned i = 0; i < 3; i++) {
 		struct kprobe bad = { .pre_handler = print_pre };
 
 		check_overdue(&bad, call_it);
@@ -595,6 +597,48 @@ TEST(isolate, endless_handlers_on_all_cpus_but_one_are_all_abandoned)
 	EXPECT_EQ(unregister_kprobe(&bad), 0);
 	ASSERT_EQ(probe_budget_set(budget), 0);
 	ASSERT_EQ(thread_set_affinity(current, ~0u), 0);
+}
+
+static unsigned loopers;
+
+/* Until all CPUs are in it, and on. */
+static int loop_together_pre(struct kprobe *p __unused,
+			     struct pt_regs *regs __unused)
+{
+	__atomic_fetch_add(&loopers, 1, __ATOMIC_RELAXED);
+	for (;;)
+		cpu_relax();
+	return 0;
+}
+
+TEST(isolate, endless_handlers_on_all_cpus_at_once_are_abandoned_by_a_timer)
+{
+	struct kprobe bad = { .symbol_name = "isolate_target",
+			      .pre_handler = loop_together_pre };
+	struct thread *threads[MAX_CPUS];
+	unsigned long wrong = 0;
+	u64 budget = probe_budget();
+	bool sure = somebody_notices() && probe_budget_set(NSEC_PER_SEC) == 0 &&
+		    probe_budget_is_sure();
+
+	if (!sure) {
+		ASSERT_EQ(probe_budget_set(budget), 0);
+		SKIP("no timer comes as an NMI");
+	}
+	loopers = 0;
+	ASSERT_EQ(register_kprobe(&bad), 0);
+	for (unsigned i = 0; i < cpu_count; i++) {
+		threads[i] = thread_create_on("once", BIT(i), call_once,
+					      &wrong);
+		ASSERT_TRUE(threads[i]);
+	}
+	for (unsigned i = 0; i < cpu_count; i++)
+		thread_join(threads[i]);
+	EXPECT_EQ(loopers, cpu_count);
+	EXPECT_EQ(wrong, 0);
+	EXPECT_EQ(bad.verdict, KPROBE_OVERDUE);
+	EXPECT_EQ(unregister_kprobe(&bad), 0);
+	ASSERT_EQ(probe_budget_set(budget), 0);
 }
 
 static int stop_nothing(void *arg __unused)

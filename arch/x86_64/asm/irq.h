@@ -55,7 +55,12 @@ static inline void lapic_write(enum lapic_reg reg, u32 value)
  */
 void lapic_send(u32 hw_id, u32 command);
 
-#define UART_IRQ 4 /* COM1's ISA line */
+/* Lines of the ISA bus. */
+#define PIT_IRQ	 0
+#define UART_IRQ 4 /* COM1 */
+
+/* irq.c: the PIT's line is an NMI of the boot CPU, or masked. -ENODEV. */
+int __must_check pit_route_nmi(bool on);
 
 /* console.c: lets the device interrupt when it has received something. */
 void uart_enable_irq(void);
