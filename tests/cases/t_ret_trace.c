@@ -61,9 +61,11 @@ static __noclone void trace_now(void)
 
 static __noclone void trace_wait(void)
 {
+	preempt_disable(); /* who looks at this CPU finds this thread */
 	store_release(&held, true);
 	while (load_acquire(&hold))
 		cpu_relax();
+	preempt_enable();
 }
 
 static __noclone void trace_inner(bool wait)
@@ -215,6 +217,7 @@ TEST_BOTH(a_backtrace_of_a_sleeping_thread_names_the_true_callers)
 					     "trace_sleep", "call_sleep" };
 	struct thread *t;
 	unsigned long pc;
+	u64 switches;
 
 	for (unsigned i = 0; i < 3; i++) {
 		rps[i] = (struct kretprobe){ .kp.symbol_name = names[i + 1],
@@ -224,14 +227,17 @@ TEST_BOTH(a_backtrace_of_a_sleeping_thread_names_the_true_callers)
 	store_release(&hold, true);
 	t = thread_create("sleeper", call_sleep, NULL);
 	ASSERT_TRUE(t);
-	trace.n = 0;
-	if (WAIT_FOR(READ_ONCE(t->state) == THREAD_BLOCKED &&
-		     sched_whereabouts(t, &pc) == THREAD_OFF)) {
+	do {
 		struct pt_regs regs;
 
+		trace.n = 0;
+		switches = READ_ONCE(t->switches);
+		if (!WAIT_FOR(READ_ONCE(t->state) == THREAD_BLOCKED &&
+			      sched_whereabouts(t, &pc) == THREAD_OFF))
+			break;
 		arch_context_regs(&t->ctx, &regs);
 		arch_unwind(t, &regs, add, &trace);
-	}
+	} while (READ_ONCE(t->switches) != switches); /* it woke up */
 	expect_callers(names, 4);
 	store_release(&hold, false);
 	join(t);
