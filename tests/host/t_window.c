@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * probe/window.c on a model of memory: frames and a page table. After every step
- * each stub must be where it was asked for and say what was written to it, and
- * at every change of the table nobody who runs through the page may see one. The
- * file is compiled into this one, so that cases see the frames.
+ * probe/window.c and probe/pages.c on a model of memory: frames and a page table.
+ * After every step each stub must be where it was asked for and say what was
+ * written to it, and at every change of the table nobody who runs through the
+ * page may see one. The files are compiled into this one, so that cases see the
+ * frames.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,7 @@ static void text_write_unused(unsigned long addr, const u8 *bytes, size_t n);
 const u8 arch_break_insn[] = { 0xcc };
 
 /* Its rb_node and list_head functions come from lib/. */
+#include "../../probe/pages.c"
 #include "../../probe/window.c"
 
 /* The next allocation but @fail_in fails; -1: none. */
