@@ -142,3 +142,22 @@ def test_frames_of_a_sleeping_thread_are_the_true_ones(machine, tmp_path):
     assert re.search(r'^sleeps in .*thread_sleep\S* trace_sleep\S* call_sleep',
                      out, re.M), out
     assert 'ret_trampoline' not in out, out
+
+
+def test_a_backtrace_passes_detours(machine, tmp_path):
+    case = 'test=detour.a_backtrace_of_a_handler_goes_on_in_the_probed_function'
+    stop = ['continue', 'backtrace 12', 'echo next:\\n']
+    with stopped(machine, tmp_path, case) as stub:
+        out = gdb(machine, stub, f'source {ROOT}/tools/gdb/sonde.py',
+                  'hbreak unwind_from_detour', *stop, *stop,
+                  'info address trace_inner')
+    direct, general, address = out.split('next:\n')
+    entry = re.search('0x[0-9a-f]+', address)[0]
+    for text in (direct, general):
+        frames = re.findall(r'^#\d+ .*', text, re.M)
+        assert 'unwind_from_detour' in frames[0], out
+        at = next(i for i, f in enumerate(frames) if 'trace_middle' in f)
+        # Its first instruction: gdb thinks of the one before.
+        assert entry in frames[at - 1] or 'trace_inner' in frames[at - 1], out
+        assert [name in f for name, f in zip(
+            ('trace_outer', 'call_outer'), frames[at + 1:])] == [True] * 2, out

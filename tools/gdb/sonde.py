@@ -5,11 +5,14 @@
     sonde-cpus          per-CPU state
     sonde-probes        sites and the probes on them
 
+Backtraces go on in what a trap or a detour has interrupted, too.
+
 They only read memory and registers, so they work on a stopped kernel in any
 state, through QEMU's stub or on a dump. Needs the kernel's debug information.
 """
 
 import gdb
+from gdb.unwinder import Unwinder, register_unwinder
 
 BACKTRACE_MAX = 32
 
@@ -194,5 +197,71 @@ class Probes(gdb.Command):
         print(f'{len(sites)} sites')
 
 
+class FrameId:
+    """What gdb knows a frame by."""
+    def __init__(self, sp, pc):
+        self.sp = sp
+        self.pc = pc
+
+
+class Interrupted(Unwinder):
+    """From code that has saved a struct pt_regs to what that tells of."""
+
+    NAMES = {'ip': 'rip', 'nip': 'pc', 'link': 'lr'}
+
+    def __init__(self):
+        super().__init__('interrupted')
+
+    @staticmethod
+    def _between(pc, start, end):
+        first, last = (int(gdb.parse_and_eval(f'(unsigned long)&{name}'))
+                       for name in (start, end))
+        return first <= pc < last
+
+    def _regs(self, frame, pc):
+        """Where the struct pt_regs is, if there is one; as arch_unwind()."""
+        sp = int(frame.read_register('sp'))
+        if is_ppc():
+            returns = [int(gdb.parse_and_eval(f'(unsigned long)&{name}'))
+                       for name in ('vec_trap_return', 'vec_break_return')]
+            if pc in returns or self._between(pc, 'detour_start', 'detour_end'):
+                return sp + 32
+            return None
+        if self._between(pc, 'vec_start', 'vec_end'):
+            restart = gdb.parse_and_eval('(unsigned long)&vec_restart_return')
+            return int(frame.read_register('rbp')) if pc == restart else sp
+        if pc < 1 << 63 or self._between(pc, '__text_start', '__text_end'):
+            return None
+        return int(frame.read_register('rbp'))
+
+    def _saved(self, regs):
+        """Names of registers, and their values."""
+        kind = gdb.lookup_type('struct pt_regs')
+        for field in kind.fields():
+            at = regs + field.bitpos // 8
+            name = field.name
+            if name == 'gpr':
+                yield from ((f'r{i}', word(at + 8 * i)) for i in range(32))
+            elif name in self.NAMES:
+                yield self.NAMES[name], word(at)
+            elif len(name) == 2 and not is_ppc() and name not in ('cs', 'ss'):
+                yield (name if name in ('r8', 'r9') else 'r' + name), word(at)
+            elif name.startswith('r1'):
+                yield name, word(at)
+
+    def __call__(self, frame):
+        pc = int(frame.read_register('pc')) & (1 << 64) - 1
+        regs = self._regs(frame, pc)
+        if regs is None:
+            return None
+        info = frame.create_unwind_info(FrameId(gdb.Value(regs),
+                                                gdb.Value(pc)))
+        for name, value in self._saved(regs & (1 << 64) - 1):
+            kind = frame.read_register(name).type
+            info.add_saved_register(name, gdb.Value(value).cast(kind))
+        return info
+
+
+register_unwinder(None, Interrupted(), replace=True)
 for command in (Tasks, Cpus, Probes):
     command()
