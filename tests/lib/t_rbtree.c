@@ -87,7 +87,9 @@ TEST(rbtree, random_changes_keep_it_sorted_and_balanced)
 	int count = 0;
 
 	for (int i = 0; i < ITEMS; i++)
-		items[i].key = (int)random_below(&seed, ITEMS / 2);
+		items[i] = (struct item){
+			.key = (int)random_below(&seed, ITEMS / 2),
+		};
 	for (int i = 0; i < 10000; i++) {
 		struct item *item = &items[random_below(&seed, ITEMS)];
 
