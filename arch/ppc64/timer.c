@@ -54,9 +54,9 @@ __noprobe u64 arch_clock_ns(void)
  * There is none: the decrementer waits for MSR[EE], and a system reset has to be
  * asked for by a CPU.
  */
-int arch_nmi_timer_set(u64 ns)
+int arch_nmi_timer_set(u64 ns __unused)
 {
-	return ns ? -ENODEV : 0;
+	return -ENODEV;
 }
 
 void arch_timer_init_cpu(void)
