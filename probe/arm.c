@@ -324,8 +324,10 @@ void probe_arm(struct site_change *c)
 	exec_flush();
 	if (c->n > r.room)
 		many = kcalloc(min(c->n, ROUND), sizeof(*many));
-	if (many)
-		r = (struct round){ .patches = many, .room = min(c->n, ROUND) };
+	if (many) {
+		r.patches = many;
+		r.room = min(c->n, ROUND);
+	}
 	at_once = c->n <= r.room && !opens_regions(c);
 	write_ascending(&r, c, at_once);
 	if (!at_once)
