@@ -8,7 +8,7 @@
  * thread that leaves, freed in switch_finish() by the one that comes, so nobody
  * sees a thread whose registers are half saved. Only one run queue is locked at
  * a time; a thread that moves is on no list in between, with state READY and
- * t->cpu already its destination.
+ * t->cpu already its destination, set under the lock of the queue that it left.
  *
  * Interrupts are off throughout. Preemption happens in sched_irq_exit() (at any
  * interruptible instruction) and in preempt_schedule().
@@ -111,18 +111,25 @@ static unsigned choose_cpu(const struct thread *t)
 	return best;
 }
 
-/* @t is READY and on no list, not running: gives it to a CPU. No lock held. */
+/*
+ * @t is on no list, not running, and READY: it leaves for another CPU, or this one.
+ * Under the lock of the run queue that @t->cpu names: who holds that and finds
+ * itself named may rely on @t being there, or on no list.
+ */
+static void send(struct thread *t)
+{
+	WRITE_ONCE(t->cpu, choose_cpu(t));
+}
+
+/* ... and arrives. No lock held. */
 static void place(struct thread *t)
 {
-	unsigned cpu = choose_cpu(t);
-	struct runq *rq = &per_cpu(runqs, cpu);
+	struct runq *rq = lock_runq_of(t);
 
-	spin_lock(&rq->lock);
-	WRITE_ONCE(t->cpu, cpu);
 	enqueue(rq, t);
 	/* A busy CPU comes to it when the slice ends: see switch_to_next(). */
 	if (is_idle(rq->running))
-		kick(cpu);
+		kick(t->cpu);
 	spin_unlock(&rq->lock);
 }
 
@@ -130,6 +137,7 @@ void sched_add(struct thread *t)
 {
 	unsigned long flags = arch_irq_save();
 
+	send(t); /* nobody else knows it yet */
 	place(t);
 	arch_irq_restore(flags);
 }
@@ -143,6 +151,8 @@ bool thread_wake(struct thread *t)
 
 	if (wake)
 		t->state = THREAD_READY;
+	if (wake && !running)
+		send(t);
 	spin_unlock(&rq->lock);
 	/* Still running: it will find itself ready when it calls schedule(). */
 	if (wake && !running)
@@ -180,6 +190,8 @@ static void switch_finish(void)
 	bool dead = prev->state == THREAD_DEAD;
 
 	rq->prev_moves = false;
+	if (moves)
+		send(prev);
 	spin_unlock(&rq->lock);
 	if (dead)
 		thread_gone(prev);
@@ -379,10 +391,12 @@ static bool affinity_enforce(struct thread *t, u32 mask)
 		obeys = mask & BIT(t->cpu);
 	else
 		obeys = t->state != THREAD_READY;
-	if (!obeys && running)
+	if (!obeys && running) {
 		kick(t->cpu); /* put_prev() sees the new mask */
-	else if (!obeys && queued)
+	} else if (!obeys && queued) {
 		dequeue(rq, t);
+		send(t);
+	}
 	spin_unlock(&rq->lock);
 	if (!obeys && queued)
 		place(t);
