@@ -120,6 +120,8 @@ static void with_hogs(void (*fn)(const struct call *c, unsigned n),
 	enum patch_mode before = patch_mode();
 	struct thread *hogs[3];
 
+	if (cpu_count < 2)
+		SKIP("one CPU is long in coming to see where who is preempted");
 	slow_bytes = vm_alloc(SLOW_PAGES, VM_READ | VM_WRITE);
 	ASSERT_TRUE(slow_bytes);
 	over = false;
