@@ -275,7 +275,7 @@ TEST(sched, sleep_is_not_short)
 		thread_sleep(lengths[i]);
 		EXPECT_GE(clock_ns() - start, lengths[i]);
 	}
-	EXPECT_EQ(timers_active(), 0);
+	WAIT_FOR(timers_active() == 0);
 }
 
 /* Which CPU -------------------------------------------------------------------- */

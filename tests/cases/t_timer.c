@@ -16,6 +16,12 @@ static struct {
 	bool irqs_off;
 } seen;
 
+/* No timer is active but the test's: the optimiser pauses by one, too. */
+static void quiet(void)
+{
+	WAIT_FOR(timers_active() == 0);
+}
+
 static void note(struct timer *t)
 {
 	seen.at = clock_ns();
@@ -104,6 +110,7 @@ TEST(timer, a_far_deadline_neither_fires_nor_hinders_a_near_one)
 {
 	struct timer far[3], near;
 
+	quiet();
 	seen.count = 0;
 	for (unsigned i = 0; i < 3; i++)
 		timer_init(&far[i], note, NULL);
@@ -118,7 +125,7 @@ TEST(timer, a_far_deadline_neither_fires_nor_hinders_a_near_one)
 		EXPECT_TRUE(timer_stop(&far[i]));
 	EXPECT_FALSE(timer_stop(&near));
 	EXPECT_EQ(seen.count, 1);
-	EXPECT_EQ(timers_active(), 0);
+	WAIT_FOR(timers_active() == 0);
 }
 
 TEST(timer, a_periodic_timer_fires_again_and_again_until_stopped)
@@ -134,7 +141,7 @@ TEST(timer, a_periodic_timer_fires_again_and_again_until_stopped)
 	n = count_seen();
 	thread_sleep(MSEC);
 	EXPECT_EQ(count_seen(), n);
-	EXPECT_EQ(timers_active(), 0);
+	WAIT_FOR(timers_active() == 0);
 	EXPECT_FALSE(timer_stop(&t));
 }
 
@@ -168,6 +175,7 @@ TEST(timer, starting_an_active_timer_moves_it)
 {
 	struct timer t;
 
+	quiet();
 	seen.count = 0;
 	timer_init(&t, note, NULL);
 	timer_start(&t, clock_ns() + HOUR, 0);
@@ -294,7 +302,7 @@ TEST(timer, stopping_ends_a_timer_that_starts_itself_again)
 		EXPECT_EQ(t.cpu, -1);
 	}
 	stay_anywhere();
-	EXPECT_EQ(timers_active(), 0);
+	WAIT_FOR(timers_active() == 0);
 }
 
 static bool gone;
@@ -341,11 +349,12 @@ static void start_shared(void *number __unused)
 
 TEST(timer, all_cpus_may_start_one_timer_at_once)
 {
+	quiet();
 	timer_init(&shared, note, NULL);
 	on_all_cpus(start_shared);
 	EXPECT_EQ(timers_active(), 1);
 	EXPECT_TRUE(timer_stop(&shared));
-	EXPECT_EQ(timers_active(), 0);
+	WAIT_FOR(timers_active() == 0);
 }
 
 /* The clock ------------------------------------------------------------------ */

@@ -122,7 +122,7 @@ TEST(wait, a_timeout_that_is_not_needed_leaves_no_timer)
 	t = start_on(last_cpu(), complete_it, &c);
 	EXPECT_EQ(complete_wait_timeout(&c, HANG_NS), 0);
 	join(t);
-	EXPECT_EQ(timers_active(), 0);
+	WAIT_FOR(timers_active() == 0);
 }
 
 #define STACK_ROUNDS 300
