@@ -368,40 +368,40 @@ static void everywhere(struct manner manner)
 
 TEST(everywhere, every_instruction_at_once_by_the_best_plan)
 {
-	everywhere((struct manner){ PLAN_AUTO, OPT_OFF, PATCH_BREAK, 1 });
+	everywhere((struct manner){ PLAN_AUTO, OPT_OFF, PATCH_BREAK, 4 });
 }
 
 TEST(everywhere, every_instruction_at_once_by_emulation_where_possible)
 {
-	everywhere((struct manner){ PLAN_EMULATE, OPT_OFF, PATCH_BREAK, 8 });
+	everywhere((struct manner){ PLAN_EMULATE, OPT_OFF, PATCH_BREAK, 16 });
 }
 
 TEST(everywhere, every_instruction_at_once_by_slot)
 {
-	everywhere((struct manner){ PLAN_SLOT, OPT_OFF, PATCH_BREAK, 8 });
+	everywhere((struct manner){ PLAN_SLOT, OPT_OFF, PATCH_BREAK, 16 });
 }
 
 TEST(everywhere, every_instruction_at_once_by_step)
 {
-	everywhere((struct manner){ PLAN_STEP, OPT_OFF, PATCH_STOP, 8 });
+	everywhere((struct manner){ PLAN_STEP, OPT_OFF, PATCH_STOP, 16 });
 }
 
 TEST(everywhere, every_instruction_a_jump_at_once_by_break)
 {
-	everywhere((struct manner){ PLAN_AUTO, OPT_EAGER, PATCH_BREAK, 4 });
+	everywhere((struct manner){ PLAN_AUTO, OPT_EAGER, PATCH_BREAK, 16 });
 }
 
 TEST(everywhere, every_instruction_a_jump_at_once_by_stop)
 {
-	everywhere((struct manner){ PLAN_AUTO, OPT_EAGER, PATCH_STOP, 8 });
+	everywhere((struct manner){ PLAN_AUTO, OPT_EAGER, PATCH_STOP, 16 });
 }
 
 TEST(everywhere, every_instruction_becomes_a_jump_meanwhile_by_break)
 {
-	everywhere((struct manner){ PLAN_AUTO, OPT_ON, PATCH_BREAK, 8 });
+	everywhere((struct manner){ PLAN_AUTO, OPT_ON, PATCH_BREAK, 16 });
 }
 
 TEST(everywhere, every_instruction_becomes_a_jump_meanwhile_by_stop)
 {
-	everywhere((struct manner){ PLAN_AUTO, OPT_ON, PATCH_STOP, 8 });
+	everywhere((struct manner){ PLAN_AUTO, OPT_ON, PATCH_STOP, 16 });
 }
