@@ -115,10 +115,14 @@ static __noprobe void displace_with_care(struct cpu *cpu, struct hit *h)
 	}
 }
 
-/* Runs the displaced instruction, or goes where a control probe wants. */
+/*
+ * Runs the displaced instruction, or goes where a control probe wants. Who is to be
+ * told of the end is asked of the set of this hit: the site may have a newer one.
+ */
 static __always_inline void displace(struct cpu *cpu, struct hit *h)
 {
-	if (likely(h->go_on) && likely(!regs_traced(h->regs)))
+	if (likely(h->go_on) && likely(!h->set->post) &&
+	    likely(!regs_traced(h->regs)))
 		go_on(cpu, h, h->go_on);
 	else
 		displace_with_care(cpu, h);

@@ -268,7 +268,6 @@ int opt_parse(const char *name)
 	static const char *const names[] = {
 		[OPT_OFF] = "off", [OPT_ON] = "on", [OPT_EAGER] = "eager"
 	};
-
 	int i = match_string(names, ARRAY_SIZE(names), name);
 
 	return i < 0 ? i : opt_set((enum opt_mode)i);

@@ -42,6 +42,7 @@ int site_create(unsigned long addr, const struct insn *insn, struct site **site)
 		site_free(s);
 		return err;
 	}
+	site_route(s);
 	*site = s;
 	return 0;
 }
@@ -243,7 +244,7 @@ void site_route(struct site *s)
 
 	if (s->through)
 		at = s->through->code.displaced;
-	else if (s->plan == PLAN_SLOT && !s->set->post)
+	else if (s->plan == PLAN_SLOT)
 		at = s->slot + ARCH_STEP_SIZE;
 	WRITE_ONCE(s->run_at, at);
 }
@@ -263,7 +264,6 @@ void site_commit(struct site *s, struct site_change *c)
 	set_discard(s);
 	/* Pairs with the dependent reads of a hit. */
 	store_release(&s->set, new);
-	site_route(s);
 	if (old != &no_probes) {
 		old->retired = c->garbage;
 		c->garbage = old;

@@ -643,19 +643,35 @@ TEST(probe, on_all_cpus_hits_and_misses_are_all_calls)
 	EXPECT_EQ(unregister_kprobe(&p), 0);
 }
 
+static unsigned long begins, ends;
+
+static int count_begin(struct kprobe *p __unused, struct pt_regs *regs __unused)
+{
+	__atomic_fetch_add(&begins, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static void count_end(struct kprobe *p __unused, struct pt_regs *regs __unused,
+		      unsigned long flags __unused)
+{
+	__atomic_fetch_add(&ends, 1, __ATOMIC_RELAXED);
+}
+
+/* Also: whoever saw a hit begin sees it end. */
 static unsigned long toggle(enum patch_mode mode, unsigned *rounds)
 {
 	struct kprobe stays = { .symbol_name = "probe_target",
 				.pre_handler = count_only };
 	struct kprobe comes = { .symbol_name = "probe_target",
-				.pre_handler = count_only,
-				.post_handler = note_post };
+				.pre_handler = count_begin,
+				.post_handler = count_end };
 	struct kprobe alone = { .addr = second_of(probe_target),
 				.pre_handler = count_only };
 	struct thread *threads[MAX_CPUS];
 	enum patch_mode before = patch_mode();
 	unsigned long hits = 0;
 
+	begins = ends = 0;
 	patch_mode_set(mode);
 	EXPECT_EQ(register_kprobe(&stays), 0);
 	start_load(threads);
@@ -670,6 +686,7 @@ static unsigned long toggle(enum patch_mode mode, unsigned *rounds)
 		EXPECT_EQ(unregister_kprobe(&alone), 0);
 	}
 	end_load(threads);
+	EXPECT_EQ(ends, begins);
 	hits = stays.nhit + stays.nmissed;
 	EXPECT_EQ(unregister_kprobe(&stays), 0);
 	patch_mode_set(before);
