@@ -44,7 +44,6 @@
 /* So much memory is not in one piece. */
 #define PIECE	   1024
 #define PIECES	   256
-
 #define INSIDE_MAX 256
 
 struct batch {
@@ -52,10 +51,7 @@ struct batch {
 	unsigned n;
 };
 
-/*
- * What placing and removing probes runs itself is hot: with traps all over it,
- * the rest would take minutes. So it comes last, and goes first.
- */
+/* How they are probed. */
 struct manner {
 	enum probe_plan plan;
 	enum opt_mode opt;
@@ -63,6 +59,10 @@ struct manner {
 	unsigned share; /* one instruction in so many, unless told otherwise */
 };
 
+/*
+ * What placing and removing probes runs itself is hot: with traps all over it,
+ * the rest would take minutes. So it comes last, and goes first.
+ */
 struct everywhere {
 	struct kprobe *pieces[PIECES];
 	unsigned n;
