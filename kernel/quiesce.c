@@ -111,7 +111,7 @@ bool quiesce_tasks_try(bool (*old)(unsigned long pc), unsigned tries)
 		thread_for_each(find_open, &open);
 		if (!open || --tries == 0)
 			break;
-		thread_sleep(NSEC_PER_MSEC);
+		wait_pause(NSEC_PER_MSEC);
 	}
 	mutex_unlock(&tasks_mutex);
 	return !open;

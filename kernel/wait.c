@@ -108,6 +108,13 @@ void mutex_unlock(struct mutex *m)
 	wake_up_one(&m->queue);
 }
 
+void wait_pause(u64 ns)
+{
+	static struct wait_queue nobody_wakes = WAIT_QUEUE(nobody_wakes);
+
+	wait_event_timeout(&nobody_wakes, false, ns);
+}
+
 void completion_init(struct completion *c)
 {
 	c->done = 0;

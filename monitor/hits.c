@@ -225,7 +225,7 @@ static struct wait_queue show_queue = WAIT_QUEUE(show_queue);
 static bool show_stop;
 static unsigned open_count; /* commands run in one thread: no lock */
 
-/* Sleeps on a queue, not in thread_sleep(): people like to probe that. */
+/* Sleeps on a queue, not in thread_sleep(), for the reason of wait_pause(). */
 static void show_loop(void *arg __unused)
 {
 	u64 refilled = clock_ns();

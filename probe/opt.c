@@ -35,7 +35,6 @@ static bool none_wished;
 /* Work: empty if low > high. */
 static unsigned long low = -1ul, high;
 static struct wait_queue queue = WAIT_QUEUE(queue);
-static struct wait_queue pause = WAIT_QUEUE(pause); /* nobody wakes it */
 
 void opt_again(struct site *s)
 {
@@ -213,8 +212,7 @@ static void run(void *arg __unused)
 	for (;;) {
 		wait_event(&queue, READ_ONCE(mode) == OPT_ON &&
 					   READ_ONCE(low) <= READ_ONCE(high));
-		/* Not thread_sleep(): that is what people probe first. */
-		wait_event_timeout(&pause, false, DELAY_NS);
+		wait_pause(DELAY_NS);
 		if (READ_ONCE(mode) == OPT_ON)
 			work();
 	}

@@ -66,6 +66,13 @@ void wake_up_one(struct wait_queue *q); /* who sleeps there longest */
 		wait_event_ok;                                   \
 	})
 
+/*
+ * At least @ns, as thread_sleep(), for the kernel's own threads and its waits in
+ * passing: thread_sleep() is what people probe first, and those are to see only
+ * the calls they know of.
+ */
+void wait_pause(u64 ns);
+
 struct mutex {
 	struct thread *owner;
 	struct wait_queue queue;

@@ -5,6 +5,7 @@
  */
 #include <kernel/quiesce.h>
 #include <kernel/vm.h>
+#include <probe/kprobe.h>
 #include <probe/site.h>
 #include <tests/cases/keep_regs.h>
 #include <tests/cases/threads.h>
@@ -164,6 +165,45 @@ TEST(quiesce, a_thread_that_runs_in_a_slot_is_waited_for)
 	waiter = start_on(0, tasks, NULL);
 	thread_sleep(A_WHILE);
 	far_end(runner, waiter);
+}
+
+static struct thread *sleeper;
+static unsigned sleeps[2]; /* [true]: of the sleeper */
+
+static int count_sleeps(struct kprobe *p __unused, struct pt_regs *r __unused)
+{
+	sleeps[current == sleeper]++;
+	return 0;
+}
+
+static void tasks_counted(void *unused __unused)
+{
+	sleeper = current;
+	tasks(NULL);
+}
+
+/* The optimiser waits at any time: who counts sleeps is to see his own only. */
+TEST(quiesce, a_probe_on_thread_sleep_does_not_see_the_wait)
+{
+	struct kprobe p = { .symbol_name = "thread_sleep",
+			    .pre_handler = count_sleeps };
+	struct thread *runner, *waiter;
+
+	if (!far_begin())
+		return;
+	sleeper = NULL;
+	sleeps[false] = sleeps[true] = 0;
+	EXPECT_EQ(register_kprobe(&p), 0);
+	stay_on(0);
+	runner = start_on(last_cpu(), run_far_loop, NULL);
+	WAIT_FOR(load_acquire(&in_loop));
+	waiter = start_on(0, tasks_counted, NULL);
+	thread_sleep(A_WHILE);
+	EXPECT_FALSE(load_acquire(&returned));
+	far_end(runner, waiter);
+	EXPECT_EQ(sleeps[true], 0);
+	EXPECT_GT(sleeps[false], 0);
+	unregister_kprobe(&p);
 }
 
 /* It shares its CPU with one that spins, so it is off it half of the time. */
