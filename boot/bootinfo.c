@@ -254,22 +254,27 @@ static bool cmdline_more(const char **s)
 	return **s != '\0';
 }
 
+int cmdline_next(const char **s, char *word, size_t size)
+{
+	int got = cmdline_more(s) ? text_word(s, word, size) : 0;
+
+	/* A word that was cut is full and lacks its terminator. */
+	if (got == -E2BIG)
+		word[size - 1] = '\0';
+	return got;
+}
+
 int cmdline_get(const struct bootinfo *bi, const char *key, char *buf,
 		size_t size)
 {
 	size_t key_len = strlen(key);
 	const char *s = bi->cmdline;
 	char word[512];
-	int found = -ENOENT;
+	int got, found = -ENOENT;
 
-	while (cmdline_more(&s)) {
-		int got = text_word(&s, word, sizeof(word));
-
+	while ((got = cmdline_next(&s, word, sizeof(word))) != 0) {
 		if (got == -EINVAL)
 			return got;
-		/* A word that was cut is full and lacks its terminator. */
-		if (got < 0)
-			word[sizeof(word) - 1] = '\0';
 		if (strncmp(word, key, key_len))
 			continue;
 		if (word[key_len] == '\0')

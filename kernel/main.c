@@ -19,6 +19,7 @@
 #include <kernel/log.h>
 #include <kernel/main.h>
 #include <kernel/monitor.h>
+#include <kernel/option.h>
 #include <kernel/panic.h>
 #include <kernel/percpu.h>
 #include <kernel/smp.h>
@@ -28,8 +29,6 @@
 #include <kernel/vm.h>
 #include <probe/kprobe.h>
 #include <probe/opt.h>
-#include <probe/patch.h>
-#include <probe/plan.h>
 #include <probe/ret.h>
 #include <tests/test.h>
 
@@ -71,32 +70,14 @@ static void number_cpus(void)
 	cpu_count = n;
 }
 
-static void choose_modes(void)
-{
-	char mode[8] = "";
-
-	if (cmdline_get(&boot_info, "patch", mode, sizeof(mode)) >= 0 &&
-	    patch_mode_parse(mode) < 0)
-		pr_warn("patch=%s: there are break and stop", mode);
-	if (cmdline_get(&boot_info, "plan", mode, sizeof(mode)) >= 0 &&
-	    probe_plan_parse(mode) < 0)
-		pr_warn("plan=%s: there are auto, emulate, slot and step",
-			mode);
-	if (cmdline_get(&boot_info, "jump", mode, sizeof(mode)) >= 0 &&
-	    opt_wish_parse(mode) < 0)
-		pr_warn("jump=%s: there are any, own, pun, branch, region and "
-			"off",
-			mode);
-	if (cmdline_get(&boot_info, "optimize", mode, sizeof(mode)) >= 0 &&
-	    opt_parse(mode) < 0)
-		pr_warn("optimize=%s: there are on, off and eager", mode);
-}
+BOOT_OPTION(test, "GLOB,...",
+	    "run self-tests, as suite or suite.name, and leave", NULL);
 
 /* What the command line asks for: tests, monitor commands, or a person. */
 static int run(void)
 {
 	char glob[128];
-	int len = cmdline_get(&boot_info, "test", glob, sizeof(glob));
+	int len = option_get(&boot_option_test, glob, sizeof(glob));
 
 	if (len >= 0)
 		return tests_run(glob) == 0 ? 0 : 1;
@@ -127,8 +108,8 @@ void kernel_main(void)
 	heap_init();
 	need(ret_init(), "shadow stacks");
 	need(probe_init(), "probes");
-	choose_modes();
-	monitor_boot(&boot_info);
+	options_set();
+	monitor_boot();
 	need(arch_irq_init(&boot_info), "interrupts");
 	need(arch_timer_init(&boot_info), "time");
 	sched_init();

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * probe=SYM[+OFF],... on the kernel command line: probes that are there before
- * interrupts, threads and the other CPUs are.
+ * The kernel's command line: `help boot`, and probe=SYM[+OFF],...: probes that are
+ * there before interrupts, threads and the other CPUs are.
  *
  * Each is a `probe add` in a session called boot, run as soon as the engine can:
  * hits are counted and recorded from then on, and shown once the monitor runs.
  * What is refused says so, and the others go on.
  */
 #include "monitor.h"
-#include <kernel/bootinfo.h>
 #include <kernel/log.h>
+#include <kernel/option.h>
 #include <lib/errno.h>
 #include <lib/string.h>
 #include <probe/session.h>
 
 #define SESSION "boot"
+
+BOOT_OPTION(probe, "SYM[+OFF],...",
+	    "place these from the start; as `probe add`", NULL);
 
 /* @text is what `probe add` takes, options included. */
 static int place(const char *text)
@@ -32,21 +35,20 @@ static int place(const char *text)
 	return command_run(argv, 3 + (unsigned)n);
 }
 
-void monitor_boot(const struct bootinfo *bi)
+void monitor_boot(void)
 {
 	static char list[512]; /* no word of the command line is longer */
 	struct probe_session *session;
 	char *text, *comma;
-	int err = cmdline_get(bi, "probe", list, sizeof(list));
+	int err = option_get(&boot_option_probe, list, sizeof(list));
 
-	if (err == -ENOENT)
-		return;
+	if (err == -ENOENT || err == -EINVAL)
+		return; /* options_set() has warned */
 	if (err >= 0)
 		err = session_open(SESSION, NULL, &session);
 	if (err < 0) {
 		pr_warn("probe=: %s; no probe is placed",
-			err == -E2BIG ? "the list is too long"
-				      : "no memory, or an open quote");
+			err == -E2BIG ? "the list is too long" : "no memory");
 		return;
 	}
 	for (text = list; text; text = comma ? comma + 1 : NULL) {
@@ -57,3 +59,18 @@ void monitor_boot(const struct bootinfo *bi)
 			pr_warn("probe=%s is not placed", text);
 	}
 }
+
+static int cmd_help_boot(const struct monitor_call *call __unused)
+{
+	char use[64];
+
+	for_each_boot_option(o) {
+		snprintf(use, sizeof(use), "%s=%s", o->name, o->values);
+		monitor_print("  %-36s  %s\n", use, o->help);
+	}
+	monitor_print("  %-36s  %s\n", "-- COMMANDS",
+		      "run these in the monitor, and leave");
+	return 0;
+}
+MONITOR_COMMAND("help boot", "", "what the kernel's command line may say",
+		cmd_help_boot);

@@ -13,6 +13,7 @@
  * Nobody waits for a jump: a probe whose site has none works.
  */
 #include <kernel/heap.h>
+#include <kernel/option.h>
 #include <kernel/thread.h>
 #include <kernel/timer.h>
 #include <kernel/wait.h>
@@ -270,6 +271,8 @@ int opt_parse(const char *name)
 
 	return i < 0 ? i : opt_set((enum opt_mode)i);
 }
+BOOT_OPTION(optimize, "on|off|eager",
+	    "breakpoints become jumps: soon, never, at once", opt_parse);
 
 int opt_sync(void)
 {
@@ -302,6 +305,8 @@ int opt_wish_parse(const char *name)
 	none_wished = strcmp(name, "off") == 0;
 	return 0;
 }
+BOOT_OPTION(jump, "any|own|pun|branch|region|off",
+	    "which jumps they may become", opt_wish_parse);
 
 static bool count(struct site *s, void *arg)
 {

@@ -35,6 +35,7 @@
 #include <arch/trap.h>
 #include <kernel/extable.h>
 #include <kernel/log.h>
+#include <kernel/option.h>
 #include <kernel/percpu.h>
 #include <kernel/quiesce.h>
 #include <kernel/stop.h>
@@ -90,6 +91,7 @@ int patch_mode_parse(const char *name)
 	mode = (enum patch_mode)i;
 	return 0;
 }
+BOOT_OPTION(patch, "break|stop", "how text is changed", patch_mode_parse);
 
 /* This CPU's alias page is in use: an NMI must keep off it. */
 static DEFINE_PER_CPU(bool, writing);

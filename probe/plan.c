@@ -5,6 +5,7 @@
  */
 #include <arch/emit.h>
 #include <arch/regs.h>
+#include <kernel/option.h>
 #include <lib/errno.h>
 #include <lib/text.h>
 #include "site.h"
@@ -42,6 +43,9 @@ int probe_plan_parse(const char *name)
 	forced = (enum probe_plan)i;
 	return 0;
 }
+BOOT_OPTION(plan, "auto|emulate|slot|step",
+	    "how probes run the instructions that they displace",
+	    probe_plan_parse);
 
 bool plan_can_emulate(const struct insn *insn)
 {

@@ -197,6 +197,12 @@ int __must_check bootinfo_set_cmdline(struct bootinfo *bi, const char *s,
  * part of a word keep its spaces. A word -- ends it: what follows is for the
  * monitor.
  *
+ * Copies the next word at *@s, which is at first the line itself, and steps
+ * behind it. 1, or 0 if there is no more; -E2BIG for a word that was cut, -EINVAL
+ * for a quote without its partner.
+ */
+int cmdline_next(const char **s, char *word, size_t size);
+/*
  * Copies the value of the last @key to @buf (at least 1 byte). Returns its
  * length, 0 for a key without value; -ENOENT if it is not there, -E2BIG if it
  * does not fit, -EINVAL for a quote without its partner.

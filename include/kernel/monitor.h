@@ -18,7 +18,6 @@
 #define MONITOR_LINE_MAX 200 /* bytes of one command with its arguments */
 #define MONITOR_ARGS_MAX 8
 
-struct bootinfo;
 struct monitor_call;
 
 struct monitor_command {
@@ -55,7 +54,7 @@ struct monitor_call {
 int monitor_main(const char *commands);
 
 /* Boot code, once probes work: places those of the command line. */
-void monitor_boot(const struct bootinfo *bi);
+void monitor_boot(void);
 
 /*
  * Runs all commands of a line, separated by ';'. 0, or the negative errno of the

@@ -16,7 +16,7 @@
 #include <arch/boot.h>
 #include <arch/mmu.h>
 #include <arch/regs.h>
-#include <kernel/bootinfo.h>
+#include <kernel/option.h>
 #include <kernel/heap.h>
 #include <kernel/image.h>
 #include <kernel/percpu.h>
@@ -312,16 +312,10 @@ static void count(const struct batch *b, u64 *hits, u64 *missed)
 	}
 }
 
-static u64 option(const char *name, u64 otherwise)
-{
-	char text[8];
-	u64 n;
-
-	if (cmdline_get(&boot_info, name, text, sizeof(text)) < 0 ||
-	    parse_u64(text, 10, &n, NULL) < 0 || n == 0)
-		return otherwise;
-	return n;
-}
+BOOT_OPTION(everywhere, "N",
+	    "suite everywhere: probes are on one of N instructions", NULL);
+BOOT_OPTION(inside, "GLOB,...", "suite everywhere: what runs among its probes",
+	    NULL);
 
 static struct manner manner_change(const struct manner *m)
 {
@@ -343,8 +337,8 @@ static void everywhere(struct manner manner)
 		FAIL("no memory");
 		return;
 	}
-	e->share = option("everywhere", manner.share);
-	if (cmdline_get(&boot_info, "inside", globs, sizeof(globs)) < 0)
+	e->share = option_number(&boot_option_everywhere, manner.share);
+	if (option_get(&boot_option_inside, globs, sizeof(globs)) < 0)
 		strscpy(globs, e->share < 4 ? INSIDE : INSIDE_SHARE,
 			sizeof(globs));
 	e->nr_inside = tests_find(globs, e->inside, INSIDE_MAX);

@@ -133,6 +133,7 @@ TEST(monitor, help_lists_commands_in_alphabetic_order)
 	expect("help probe add", 0, "probe add SYM");
 	expect("help probe nothing", -ENOENT, "'probe nothing'");
 	expect("help nothing", -ENOENT, "no command 'nothing'");
+	expect("help boot", 0, "  patch=break|stop ");
 	if (!capture_begin())
 		return;
 	monitor_run("help");

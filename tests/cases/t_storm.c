@@ -10,6 +10,7 @@
 #include <arch/insn.h>
 #include <kernel/heap.h>
 #include <kernel/image.h>
+#include <kernel/option.h>
 #include <kernel/percpu.h>
 #include <kernel/symtab.h>
 #include <kernel/thread.h>
@@ -25,9 +26,20 @@
 #include <tests/random.h>
 #include <tests/test.h>
 
-#define PROBES 6  /* of each thread */
-#define STEPS  24 /* of each thread, at least */
-#define PLACES 256
+#define PROBES	 6  /* of each thread */
+#define STEPS	 24 /* of each thread, at least */
+#define PLACES	 256
+
+#define STORM_NS (500 * NSEC_PER_MSEC)
+
+BOOT_OPTION(storm, "SECONDS", "suites *storm: how long each case takes", NULL);
+
+u64 storm_ns(void)
+{
+	u64 seconds = option_number(&boot_option_storm, 0);
+
+	return seconds ? seconds * NSEC_PER_SEC : STORM_NS;
+}
 
 static unsigned long places[PLACES];
 static unsigned nr_places;

@@ -259,6 +259,21 @@ TEST(cmdline, quotes_may_stand_round_the_word_or_the_value)
 	EXPECT_EQ(cmdline_get(bi, "g", buf, sizeof(buf)), 0);
 }
 
+TEST(cmdline, words_come_one_after_the_other)
+{
+	const char *s = with_cmdline(" a=1 'b c' long -- d")->cmdline;
+	char word[4];
+
+	EXPECT_EQ(cmdline_next(&s, word, sizeof(word)), 1);
+	EXPECT_STREQ(word, "a=1");
+	EXPECT_EQ(cmdline_next(&s, word, sizeof(word)), 1);
+	EXPECT_STREQ(word, "b c");
+	EXPECT_EQ(cmdline_next(&s, word, sizeof(word)), -E2BIG);
+	EXPECT_STREQ(word, "lon");
+	EXPECT_EQ(cmdline_next(&s, word, sizeof(word)), 0);
+	EXPECT_EQ(cmdline_next(&s, word, sizeof(word)), 0);
+}
+
 TEST(cmdline, what_follows_two_dashes_is_the_tail)
 {
 	char buf[8];

@@ -133,6 +133,39 @@ def test_the_handler_of_a_boot_probe_may_be_bad(machine):
     assert re.search(r'sched_init\S* +(?!disabled)\S+ +\S+ +1 +0$', out, re.M)
 
 
+def documented_options():
+    """Kernel words that the documentation shows, and `make stress` uses."""
+    text = '\n'.join(path.read_text(encoding='ascii') for path in
+                     (ROOT / 'README.md', *sorted((ROOT / 'docs').iterdir())))
+    table = re.search(r'^\| word \|.*?\n\n', text, re.M | re.S)[0]
+    lines = re.findall(r"CMDLINE='(.*?)'", text)
+    lines += re.findall(r'^stress_words := (.*)',
+                        (ROOT / 'Makefile').read_text(encoding='ascii'), re.M)
+    return (set(re.findall(r'`(\w+)=', table)) |
+            set(re.findall(r'(?:^|\s)(\w+)=', '\n'.join(lines))))
+
+
+def test_help_boot_lists_the_options_that_are_documented(machine):
+    code, out = batch(machine, '--cmd', 'help boot')
+    assert code == 0, out
+    listed = re.findall(r'^  (\w+)=\S+  +\w', out, re.M)
+    assert set(listed) == documented_options(), out
+
+
+def test_what_is_no_option_is_named_in_a_warning(machine):
+    code, out = boot(machine, 'optimise=eager patch=slow quiet plan=step jump',
+                     '--cmd', 'plan')
+    assert code == 0, out
+    assert re.findall(r'warning: (\S+): no option', out) == [
+        'optimise=eager', 'quiet'], out
+    assert 'warning: patch=slow: it may be break|stop' in out, out
+    assert 'warning: jump=: it may be any|' in out, out
+    assert re.search('^step$', out, re.M), out
+    code, out = batch(machine, '--cmdline', 'plan=step "open', typed=b'plan')
+    assert re.search('^auto\r*$', out, re.M), out
+    assert 'warning: command line: a quote is not closed' in out, out
+
+
 def demonstrations():
     """Consoles as docs/isolation.md shows them, one after the other."""
     text = (ROOT / 'docs' / 'isolation.md').read_text(encoding='ascii')
