@@ -7,7 +7,8 @@
  * before it are detached again and nothing has changed. Then all new sets are
  * published, and the text of all new sites is patched at once.
  *
- *	order to arm:	set published, then breakpoint in text
+ *	order to arm:	set published, then breakpoint in text; but a region is
+ *			taken out before a set with a post-handler
  *	order to leave:	breakpoint out of text (all CPUs synchronised), set
  *			without the probe, quiesce_cpus(), free
  *
@@ -164,6 +165,19 @@ static void leave(struct kprobe *p)
 }
 
 /*
+ * Does somebody come who wants to know when one instruction has run, while hits
+ * run several? To step one would lead in between.
+ */
+static bool ends_regions(const struct site_change *c)
+{
+	for (const struct site *s = c->sites; s; s = s->next_changed) {
+		if (s->through && s->coming && s->coming->post)
+			return true;
+	}
+	return false;
+}
+
+/*
  * Has hits see the change, arms, then frees what the change left over, once
  * nobody can be using it.
  */
@@ -172,6 +186,8 @@ void probe_finish(struct site_change *c)
 	struct ret_owner *finished = ret_owners_finished(c);
 	struct site *unused = NULL, *s, *next;
 
+	if (ends_regions(c))
+		probe_arm(c);
 	for (s = c->sites; s; s = s->next_changed)
 		site_commit(s, c);
 	c->plan_jumps = opt_is_due(c->n);

@@ -112,6 +112,40 @@ static void keep_in_detour(const struct call *c, unsigned n)
 	remove_region(&p);
 }
 
+static unsigned nr_ends;
+
+static void see_end(struct kprobe *p __unused, struct pt_regs *regs __unused,
+		    unsigned long flags __unused)
+{
+	nr_ends++;
+}
+
+/* ... and somebody comes who would know when the first instruction has run. */
+static void keep_in_detour_from_ends(const struct call *c, unsigned n)
+{
+	struct kprobe p = probe_of(c->at), post = probe_of(c->at);
+	struct slow slow = { .fn = c->fn };
+	struct thread *t;
+
+	nr_ends = 0;
+	post.post_handler = see_end;
+	make_region(&p);
+	t = start_on(last_cpu(), run_slowly, &slow);
+	WAIT_FOR(is_preempted_in_detour(t, p.addr));
+	EXPECT_EQ(register_kprobe(&post), 0);
+	EXPECT_FALSE(is_region(p.addr));
+	EXPECT_FALSE(is_preempted_in_detour(t, p.addr));
+	EXPECT_EQ(c->fn((long)few, 1), n);
+	EXPECT_EQ(nr_ends, 1);
+	join(t);
+	EXPECT_EQ(slow.result, n);
+	EXPECT_EQ(post.nhit, 1);
+	EXPECT_EQ(nr_ends, 1);
+	EXPECT_EQ(unregister_kprobe(&post), 0);
+	EXPECT_EQ(p.nhit, 2);
+	remove_region(&p);
+}
+
 static const struct call *const slow_calls = &calls[ARRAY_SIZE(calls) - 4];
 
 static void with_hogs(void (*fn)(const struct call *c, unsigned n),
@@ -155,6 +189,11 @@ TEST(region_tasks, who_is_in_its_detour_is_waited_for_by_break)
 TEST(region_tasks, who_is_in_its_detour_is_waited_for_by_stop)
 {
 	with_hogs(keep_in_detour, PATCH_STOP);
+}
+
+TEST(region_tasks, who_is_in_its_detour_does_not_hide_an_end)
+{
+	with_hogs(keep_in_detour_from_ends, PATCH_BREAK);
 }
 
 /* Tasks that come back ------------------------------------------------------------ */
