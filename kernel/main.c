@@ -80,7 +80,7 @@ static int run(void)
 	int len = option_get(&boot_option_test, glob, sizeof(glob));
 
 	if (len >= 0)
-		return tests_run(glob) == 0 ? 0 : 1;
+		return tests_run(glob, NULL) == 0 ? 0 : 1;
 	return monitor_main(cmdline_tail(&boot_info)) == 0 ? 0 : 1;
 }
 

@@ -32,8 +32,8 @@ int command_run(char *const *argv, unsigned argc);
 /* The next line that somebody types; NULL: no more. Valid until the next. */
 const char *terminal_read_line(void);
 /*
- * Waits so long, or until somebody types ^C: true then. What else is typed
- * meanwhile is kept for the next line.
+ * Waits so long, or until somebody types ^C: true then, and for one that was
+ * typed before. What else is typed is kept for the next line.
  */
 bool terminal_wait(u64 ns);
 /* Around other output: takes the line being typed off the screen, and back. */

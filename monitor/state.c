@@ -262,10 +262,18 @@ MONITOR_COMMAND("sleep", "MS", "wait so many milliseconds, or for Ctrl-C",
 
 /* test, panic -------------------------------------------------------------- */
 
+/* Between two cases: one that was cut short would leave something. */
+static bool stop_testing(void)
+{
+	return terminal_wait(0);
+}
+
 static int cmd_test(const struct monitor_call *call)
 {
-	int failed = tests_run(call->argc ? call->argv[0] : "");
+	int failed = tests_run(call->argc ? call->argv[0] : "", stop_testing);
 
+	if (failed == -EINTR)
+		return monitor_fail(failed, "interrupted");
 	if (failed == -ENOENT)
 		return monitor_fail(failed, "no test matches '%s'",
 				    call->argv[0]);
@@ -273,7 +281,8 @@ static int cmd_test(const struct monitor_call *call)
 		return monitor_fail(-EIO, "%d failed", failed);
 	return 0;
 }
-MONITOR_COMMAND("test", "[GLOB]", "run self-tests, as suite or suite.name",
+MONITOR_COMMAND("test", "[GLOB]",
+		"run self-tests, as suite or suite.name; Ctrl-C ends it",
 		cmd_test);
 
 static int cmd_panic(const struct monitor_call *call __unused)

@@ -142,24 +142,24 @@ static int next_byte(void)
 
 bool terminal_wait(u64 ns)
 {
-	u64 end = clock_ns() + ns, now;
+	u64 end = clock_ns() + ns;
+	int c;
 
-	while ((now = clock_ns()) < end) {
-		int c;
+	do {
+		u64 now = clock_ns(), left = now < end ? end - now : 0;
 
 		if (ahead.n == sizeof(ahead.bytes)) {
-			thread_sleep(end -
-				     now); /* the console keeps the rest */
+			thread_sleep(left); /* the console keeps the rest */
 			return false;
 		}
-		c = console_getc(end - now);
+		c = console_getc(left);
 		if (c == CTRL_C) {
 			ahead.n = ahead.taken = 0; /* typed before it */
 			return true;
 		}
 		if (c >= 0)
 			ahead.bytes[ahead.n++] = (char)c;
-	}
+	} while (c >= 0 || clock_ns() < end);
 	return false;
 }
 

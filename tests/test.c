@@ -321,10 +321,11 @@ static const struct test *next_test(const struct test *last, const char *glob)
 	return best;
 }
 
-int tests_run(const char *glob)
+int tests_run(const char *glob, bool (*stop)(void))
 {
 	const struct test *test = NULL;
 	unsigned count = 0, number = 0;
+	bool stopped = false;
 
 	memset(&total, 0, sizeof(total));
 	while ((test = next_test(test, glob)))
@@ -333,10 +334,12 @@ int tests_run(const char *glob)
 	say("1..%u", count);
 	if (!count)
 		say("# no test matches \"%s\"", glob ? glob : "*");
-	while ((test = next_test(test, glob)))
+	while ((test = next_test(test, glob)) && !(stopped = stop && stop()))
 		run_one(test, ++number);
 	say("%u passed, %u failed, %u skipped", total.passed, total.failed,
 	    total.skipped);
+	if (stopped)
+		return -EINTR;
 	return count ? (int)total.failed : -ENOENT;
 }
 

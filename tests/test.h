@@ -49,10 +49,11 @@ struct test {
  * Runs the cases whose `suite` or `suite.name` matches the glob, or one of
  * several with commas between; all if it is NULL or empty. Sorted by suite, then
  * file, then line. Ends with the line "N passed, N failed, N skipped" and
- * returns the number failed, or -ENOENT if nothing matches. Not to be called
+ * returns the number failed, or -ENOENT if nothing matches; -EINTR if @stop,
+ * which may be NULL and is asked before each case, said so. Not to be called
  * twice at once.
  */
-int tests_run(const char *glob);
+int tests_run(const char *glob, bool (*stop)(void));
 
 /* The cases that the glob matches, in the order of tests_run(); how many. */
 unsigned tests_find(const char *glob, const struct test **found, unsigned max);

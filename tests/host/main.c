@@ -16,5 +16,5 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "-l"))
 		return tests_list(argv[2]) == 0;
-	return tests_run(argc > 1 ? argv[1] : NULL) != 0;
+	return tests_run(argc > 1 ? argv[1] : NULL, NULL) != 0;
 }

@@ -273,6 +273,19 @@ def test_ctrl_c_interrupts_sleep_and_the_rest_of_the_line(terminal):
     assert terminal.expect_exact([PROMPT, ' seconds']) == 0
 
 
+def test_ctrl_c_ends_self_tests_after_the_case_that_runs(terminal):
+    terminal.send('test; uptime\r')
+    terminal.expect_exact('# running')
+    terminal.sendcontrol('c')
+    terminal.expect(r'(\d+) passed, 0 failed, ')
+    assert int(terminal.match[1]) > 0
+    terminal.expect_exact('error: interrupted')
+    assert terminal.expect_exact([PROMPT, ' seconds']) == 0
+    terminal.send('test option; uptime\r')
+    terminal.expect(r'passed, 0 failed')
+    terminal.expect(r'\d+\.\d{3} seconds')
+
+
 def test_what_is_typed_during_sleep_is_the_next_line(machine):
     code, out = batch(machine, typed=b'sleep 1500\nuptime\n')
     assert code == 0, out
