@@ -219,11 +219,16 @@ __noprobe bool smp_nmi_was_sent(void)
 	return true;
 }
 
+bool (*smp_nmi_tracer)(struct pt_regs *regs);
+
 bool smp_nmi_handle(struct pt_regs *regs)
 {
+	bool (*tracer)(struct pt_regs * regs) = READ_ONCE(smp_nmi_tracer);
+	bool traced = tracer && tracer(regs);
+
 	if (!load_acquire(&nmi_call.wanted) ||
 	    nmi_call.cpu_id != smp_processor_id())
-		return false;
+		return traced;
 	nmi_call.fn(nmi_call.arg, regs);
 	store_release(&nmi_call.wanted, false);
 	return true;

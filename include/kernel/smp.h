@@ -53,6 +53,12 @@ int __must_check smp_nmi_call(unsigned cpu_id,
 /* trap(): an NMI came. False if nobody asked for it. */
 bool smp_nmi_handle(struct pt_regs *regs);
 
+/*
+ * For tests: is called for every NMI, in its context, before anything else, and
+ * says whether it knows of it.
+ */
+extern bool (*smp_nmi_tracer)(struct pt_regs *regs);
+
 /* An NMI for something that the other CPU will find; any context. */
 void smp_nmi_send(struct cpu *cpu);
 /*

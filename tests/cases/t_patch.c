@@ -2,12 +2,10 @@
 /*
  * Text patching, under the eyes of all CPUs.
  *
- * patch_area is a function made of many sites; site i returns the value in its
- * instruction. A patcher gives all sites a new value again and again, while one
- * caller per CPU calls them all the time and checks that each answer is
- * the value of before or of after: a third value is a torn or mixed
- * instruction, an old one after text_patch() returned is stale, and what is in
- * memory at the end must be what was written last.
+ * A patcher gives all sites a new value again and again, while one caller per CPU
+ * calls them all the time and checks that each answer is the value of before or of
+ * after: a third value is a torn or mixed instruction, an old one after text_patch()
+ * returned is stale, and what is in memory at the end must be what was written last.
  */
 #include <arch/regs.h>
 #include <arch/text.h>
@@ -21,7 +19,7 @@
 #include <lib/errno.h>
 #include <lib/string.h>
 #include <probe/patch.h>
-#include <tests/cases/patch_area.h>
+#include <tests/cases/patch_sites.h>
 #include <tests/test.h>
 
 /* A quarter of a million changes: both modes, 1 and 4 CPUs make a million. */
@@ -29,43 +27,23 @@
 /* Callers call so often, then sleep a moment. */
 #define BURST	 32
 #define PAUSE_NS (100 * NSEC_PER_USEC)
-#define VALUES	 30000 /* what a site can hold on both machines */
 
-static struct text_patch patches[PATCH_SITES];
+static struct text_patch *const patches = patch_rounds.list;
 
-/* Site values are (round + site) % VALUES; rounds published around a patch. */
-static unsigned round_begun, round_done;
 static bool stop;
 static unsigned long calls[MAX_CPUS], wrong[MAX_CPUS];
 
-static unsigned value_of(unsigned round, unsigned site)
+static void set_up(enum patch_mode mode)
 {
-	return (round + site) % VALUES;
-}
-
-static unsigned call_site(unsigned site)
-{
-	unsigned long at = (unsigned long)patch_area + site * PATCH_STRIDE;
-
-	return ((unsigned (*)(void))at)();
-}
-
-static void site_resume(const struct text_patch *p, struct pt_regs *regs)
-{
-	arch_text_site_resume(p->bytes, regs);
+	patch_rounds.sites = PATCH_SITES;
+	patch_rounds.len = ARCH_TEXT_SITE_PATCH;
+	patch_rounds.mode = mode;
 }
 
 static void prepare(unsigned round)
 {
-	u8 code[ARCH_TEXT_SITE_SIZE];
-
-	for (unsigned i = 0; i < PATCH_SITES; i++) {
-		arch_text_site_code(code, value_of(round, i));
-		patches[i].addr = (unsigned long)patch_area + i * PATCH_STRIDE;
-		patches[i].len = ARCH_TEXT_SITE_PATCH;
-		patches[i].resume = site_resume;
-		memcpy(patches[i].bytes, code, ARCH_TEXT_SITE_PATCH);
-	}
+	set_up(PATCH_BREAK);
+	patch_prepare(round);
 }
 
 static void caller(void *arg)
@@ -73,15 +51,7 @@ static void caller(void *arg)
 	unsigned me = (unsigned)(unsigned long)arg, site = me * 97;
 
 	while (!READ_ONCE(stop)) {
-		/* Pairs with the stores in patch_round(). */
-		unsigned low = load_acquire(&round_done);
-		unsigned got = call_site(site % PATCH_SITES);
-		unsigned high = load_acquire(&round_begun);
-		unsigned ahead =
-			(got + 2 * VALUES - value_of(low, site % PATCH_SITES)) %
-			VALUES;
-
-		if (ahead > high - low)
+		if (!patch_look(site % PATCH_SITES))
 			wrong[me]++;
 		calls[me]++;
 		site += 7;
@@ -89,14 +59,6 @@ static void caller(void *arg)
 		if (calls[me] % BURST == 0)
 			thread_sleep(PAUSE_NS);
 	}
-}
-
-static void patch_round(unsigned round, enum patch_mode mode)
-{
-	prepare(round);
-	store_release(&round_begun, round);
-	EXPECT_EQ(text_patch_mode(patches, PATCH_SITES, mode), 0);
-	store_release(&round_done, round);
 }
 
 static void run_rounds(enum patch_mode mode, unsigned rounds)
@@ -107,17 +69,17 @@ static void run_rounds(enum patch_mode mode, unsigned rounds)
 	stop = false;
 	memset(calls, 0, sizeof(calls));
 	memset(wrong, 0, sizeof(wrong));
-	patch_round(0, mode);
-	round_done = 0;
+	set_up(mode);
+	patch_round(0);
 	for (unsigned i = 0; i < cpu_count; i++) {
 		callers[i] = thread_create_on("caller", BIT(i), caller,
 					      (void *)(unsigned long)i);
 		ASSERT_TRUE(callers[i]);
 	}
 	for (unsigned r = 1; r <= rounds; r++)
-		patch_round(r, mode);
+		patch_round(r);
 	for (unsigned i = 0; i < PATCH_SITES; i++)
-		EXPECT_EQ(call_site(i), value_of(rounds, i));
+		EXPECT_EQ(patch_call(i), patch_value(rounds, i));
 	WRITE_ONCE(stop, true);
 	for (unsigned i = 0; i < cpu_count; i++) {
 		thread_join(callers[i]);
@@ -125,11 +87,7 @@ static void run_rounds(enum patch_mode mode, unsigned rounds)
 		bad += wrong[i];
 	}
 	EXPECT_EQ(bad, 0);
-	patch_round(rounds, mode);
-	prepare(0);
-	for (unsigned i = 0; i < PATCH_SITES; i++)
-		arch_text_site_code(patches[i].bytes, 0);
-	EXPECT_EQ(text_patch(patches, PATCH_SITES), 0);
+	patch_restore();
 }
 
 TEST(patch, a_quarter_million_changes_by_break_are_never_torn_stale_or_lost)
@@ -176,7 +134,8 @@ static void patch_meanwhile(void *arg __unused)
 {
 	while (!READ_ONCE(silent))
 		thread_yield();
-	patch_round(1, PATCH_BREAK);
+	set_up(PATCH_BREAK);
+	patch_round(1);
 }
 
 TEST(patch, by_break_no_cpu_is_held_until_others_answer)
@@ -198,7 +157,8 @@ TEST(patch, by_break_no_cpu_is_held_until_others_answer)
 	thread_join(t[1]);
 	stop_stats_get(&after);
 	EXPECT_EQ(after.waits, before.waits);
-	patch_round(0, PATCH_STOP);
+	set_up(PATCH_STOP);
+	patch_round(0);
 	stop_stats_get(&after);
 	EXPECT_EQ(after.waits - before.waits, cpu_count - 1);
 }
