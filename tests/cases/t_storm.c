@@ -5,7 +5,8 @@
  * call those functions. Each thread keeps a model of its own probes: what every
  * call must return, and whether a probe may have been hit. The functions' results
  * must be right throughout, probes that are there all the time miss no call, and
- * in the end nothing is left.
+ * in the end nothing is left. Some storms come with a rain of NMIs and timers that
+ * call those functions, too, wherever they land; handlers send themselves some.
  */
 #include <arch/insn.h>
 #include <kernel/heap.h>
@@ -22,6 +23,7 @@
 #include <probe/kretprobe.h>
 #include <probe/opt.h>
 #include <probe/patch.h>
+#include <tests/cases/nmis.h>
 #include <tests/cases/storm.h>
 #include <tests/random.h>
 #include <tests/test.h>
@@ -64,19 +66,80 @@ static __noclone long storm_outer(long a)
 	return storm_mix(a, 5) + storm_mix(a + 1, 9);
 }
 
-static void fail_at(unsigned long *counter)
+static void count_at(unsigned long *counter)
 {
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
+/* The rain ------------------------------------------------------------------------- */
+
+/* Of the calls of handlers, how many get an NMI. */
+#define HANDLER_NMIS 32
+
+static bool raining;
+static long right_in_rain;
+static unsigned long handled, nmis_in_hits;
+
+static void call_in_rain(void)
+{
+	if (storm_outer(1) != right_in_rain)
+		count_at(&wrong_calls);
+	count_at(&calls);
+}
+
+static void call_in_nmi(struct pt_regs *regs __unused)
+{
+	if (this_cpu()->hit_levels > 0)
+		count_at(&nmis_in_hits);
+	call_in_rain();
+}
+
+static void in_handler(void)
+{
+	if (!READ_ONCE(raining) || nmis_in_one())
+		return;
+	if (__atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED) % HANDLER_NMIS ==
+	    0)
+		nmis_send_self();
+}
+
+static void rain_begin(void)
+{
+	right_in_rain = storm_outer(1);
+	count_at(&calls);
+	handled = nmis_in_hits = 0;
+	nmis_begin(call_in_nmi);
+	nmis_rain_begin(call_in_rain);
+	WRITE_ONCE(raining, true);
+}
+
+static void rain_end(void)
+{
+	unsigned long all = 0;
+
+	nmis_rain_end();
+	WRITE_ONCE(raining, false);
+	nmis_end();
+	for_each_cpu(cpu) {
+		EXPECT_GT(nmis_seen(cpu->id), 0);
+		all += nmis_seen(cpu->id);
+	}
+	EXPECT_GT(nmis_in_hits, 0);
+	test_note("%lu NMIs, %lu in hits", all, nmis_in_hits);
+}
+
+/* The probes ----------------------------------------------------------------------- */
+
 static int storm_pre(struct kprobe *p __unused, struct pt_regs *regs __unused)
 {
+	in_handler();
 	return 0;
 }
 
 static void storm_post(struct kprobe *p __unused, struct pt_regs *regs __unused,
 		       unsigned long flags __unused)
 {
+	in_handler();
 }
 
 static void storm_jump(long a __unused, long b __unused)
@@ -126,7 +189,7 @@ struct model {
 static void expect(bool ok)
 {
 	if (!ok)
-		fail_at(&wrong_states);
+		count_at(&wrong_states);
 }
 
 static void choose(struct model *m, u64 *seed)
@@ -241,7 +304,7 @@ static void caller(void *arg __unused)
 	while (!READ_ONCE(over)) {
 		for (long i = 0; i < 16; i++) {
 			if (storm_outer(i) != right[i])
-				fail_at(&wrong_calls);
+				count_at(&wrong_calls);
 		}
 		__atomic_fetch_add(&calls, 16, __ATOMIC_RELAXED);
 		thread_sleep(100 * NSEC_PER_USEC);
@@ -277,7 +340,7 @@ static void check_constants(void)
 	}
 }
 
-static void blow(void)
+static void blow(bool rain)
 {
 	struct thread *storms[MAX_CPUS], *callers[MAX_CPUS];
 
@@ -290,7 +353,11 @@ static void blow(void)
 					  (void *)(unsigned long)i);
 		ASSERT_TRUE(callers[i] && storms[i]);
 	}
+	if (rain)
+		rain_begin();
 	thread_sleep(storm_ns());
+	if (rain)
+		rain_end();
 	WRITE_ONCE(over, true);
 	for (unsigned i = 0; i < cpu_count; i++) {
 		thread_join(storms[i]);
@@ -300,7 +367,7 @@ static void blow(void)
 	test_note("%lu changes, %lu calls", steps, calls);
 }
 
-static void run_storm(enum patch_mode mode, enum opt_mode opt)
+static void run_storm(enum patch_mode mode, enum opt_mode opt, bool rain)
 {
 	enum patch_mode before_mode = patch_mode();
 	enum opt_mode before_opt = opt_mode();
@@ -315,7 +382,7 @@ static void run_storm(enum patch_mode mode, enum opt_mode opt)
 	collect(kfree);
 	patch_mode_set(mode);
 	EXPECT_EQ(opt_set(opt), 0);
-	blow();
+	blow(rain);
 	patch_mode_set(before_mode);
 	EXPECT_EQ(opt_set(before_opt), 0);
 	EXPECT_EQ(wrong_calls, 0);
@@ -326,30 +393,50 @@ static void run_storm(enum patch_mode mode, enum opt_mode opt)
 
 TEST(storm, random_changes_on_all_cpus_agree_with_the_model_by_break)
 {
-	run_storm(PATCH_BREAK, OPT_OFF);
+	run_storm(PATCH_BREAK, OPT_OFF, false);
 }
 
 TEST(storm, random_changes_on_all_cpus_agree_with_the_model_by_stop)
 {
-	run_storm(PATCH_STOP, OPT_OFF);
+	run_storm(PATCH_STOP, OPT_OFF, false);
 }
 
 TEST(storm, with_jumps_random_changes_agree_with_the_model_by_break)
 {
-	run_storm(PATCH_BREAK, OPT_EAGER);
+	run_storm(PATCH_BREAK, OPT_EAGER, false);
 }
 
 TEST(storm, with_jumps_random_changes_agree_with_the_model_by_stop)
 {
-	run_storm(PATCH_STOP, OPT_EAGER);
+	run_storm(PATCH_STOP, OPT_EAGER, false);
 }
 
 TEST(storm, with_jumps_in_the_background_changes_agree_with_the_model_by_break)
 {
-	run_storm(PATCH_BREAK, OPT_ON);
+	run_storm(PATCH_BREAK, OPT_ON, false);
 }
 
 TEST(storm, with_jumps_in_the_background_changes_agree_with_the_model_by_stop)
 {
-	run_storm(PATCH_STOP, OPT_ON);
+	run_storm(PATCH_STOP, OPT_ON, false);
+}
+
+TEST(storm, changes_in_a_rain_of_nmis_agree_with_the_model_by_break)
+{
+	run_storm(PATCH_BREAK, OPT_OFF, true);
+}
+
+TEST(storm, changes_in_a_rain_of_nmis_agree_with_the_model_by_stop)
+{
+	run_storm(PATCH_STOP, OPT_OFF, true);
+}
+
+TEST(storm, with_jumps_changes_in_a_rain_of_nmis_agree_with_the_model_by_break)
+{
+	run_storm(PATCH_BREAK, OPT_EAGER, true);
+}
+
+TEST(storm, with_jumps_changes_in_a_rain_of_nmis_agree_with_the_model_by_stop)
+{
+	run_storm(PATCH_STOP, OPT_EAGER, true);
 }
