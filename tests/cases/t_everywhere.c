@@ -16,9 +16,9 @@
 #include <arch/boot.h>
 #include <arch/mmu.h>
 #include <arch/regs.h>
-#include <kernel/option.h>
 #include <kernel/heap.h>
 #include <kernel/image.h>
+#include <kernel/option.h>
 #include <kernel/percpu.h>
 #include <kernel/symtab.h>
 #include <kernel/thread.h>

@@ -16,18 +16,14 @@
 #include <probe/patch.h>
 #include <probe/plan.h>
 #include <probe/site.h>
+#include <tests/cases/handlers.h>
 #include <tests/test.h>
-
-static int count_only(struct kprobe *p __unused, struct pt_regs *regs __unused)
-{
-	return 0;
-}
 
 /* tests/kernel/t_symtab.c has a function of that name. */
 TEST(probe, a_piece_of_a_function_is_suggested_and_probed_by_its_own_name)
 {
 	struct kprobe p = { .symbol_name = "symtab_case",
-			    .pre_handler = count_only };
+			    .pre_handler = good_pre };
 
 	EXPECT_EQ(register_kprobe(&p), -ENOENT);
 	EXPECT_TRUE(strstr(kprobe_reason(), "symtab_case.constprop.7"));
@@ -69,7 +65,7 @@ static unsigned choose(struct kprobe *probes, struct kprobe **all)
 		if (!may_be_probed(symbol_entry(&sym)))
 			continue;
 		probes[n] = (struct kprobe){ .addr = symbol_entry(&sym),
-					     .pre_handler = count_only };
+					     .pre_handler = good_pre };
 		all[n] = &probes[n];
 		n++;
 	}
@@ -127,7 +123,7 @@ static void nothing_post(struct kprobe *p __unused,
 static __noinline int plan_of(unsigned long addr, unsigned depth)
 {
 	struct kprobe p = { .addr = addr,
-			    .pre_handler = count_only,
+			    .pre_handler = good_pre,
 			    .post_handler = nothing_post };
 	volatile char room[512];
 	int plan = -1;
@@ -202,13 +198,13 @@ static __noclone unsigned emulated(unsigned a)
 TEST(probe, the_emulator_may_be_probed_while_it_works)
 {
 	struct kprobe target = { .symbol_name = "emulated",
-				 .pre_handler = count_only,
+				 .pre_handler = good_pre,
 				 .post_handler = nothing_post };
 	struct kprobe emulator[] = {
 		{ .symbol_name = "arch_insn_analyse",
-		  .pre_handler = count_only,
+		  .pre_handler = good_pre,
 		  .post_handler = nothing_post },
-		{ .symbol_name = "arch_insn_apply", .pre_handler = count_only },
+		{ .symbol_name = "arch_insn_apply", .pre_handler = good_pre },
 	};
 
 	for (unsigned plan = PLAN_AUTO; plan <= PLAN_STEP; plan++) {

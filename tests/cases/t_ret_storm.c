@@ -7,27 +7,20 @@
  */
 #include <arch/setjmp.h>
 #include <kernel/heap.h>
-#include <kernel/image.h>
 #include <kernel/percpu.h>
 #include <kernel/symtab.h>
 #include <kernel/thread.h>
 #include <kernel/timer.h>
 #include <lib/errno.h>
-#include <lib/hash.h>
 #include <lib/string.h>
 #include <probe/kretprobe.h>
 #include <probe/ret.h>
 #include <tests/cases/ret.h>
 #include <tests/cases/storm.h>
+#include <tests/cases/text.h>
 #include <tests/cases/work.h>
 #include <tests/random.h>
 #include <tests/test.h>
-
-static u64 text_hash(void)
-{
-	return hash_fnv1a64(HASH_FNV1A64_INIT, __text_start,
-			    (size_t)(__text_end - __text_start));
-}
 
 static int see(struct kretprobe_instance *ri __unused,
 	       struct pt_regs *regs __unused)

@@ -10,14 +10,12 @@
  */
 #include <arch/insn.h>
 #include <kernel/heap.h>
-#include <kernel/image.h>
 #include <kernel/option.h>
 #include <kernel/percpu.h>
 #include <kernel/symtab.h>
 #include <kernel/thread.h>
 #include <kernel/timer.h>
 #include <lib/errno.h>
-#include <lib/hash.h>
 #include <lib/string.h>
 #include <probe/jprobe.h>
 #include <probe/kretprobe.h>
@@ -25,6 +23,7 @@
 #include <probe/patch.h>
 #include <tests/cases/nmis.h>
 #include <tests/cases/storm.h>
+#include <tests/cases/text.h>
 #include <tests/random.h>
 #include <tests/test.h>
 
@@ -309,12 +308,6 @@ static void caller(void *arg __unused)
 		__atomic_fetch_add(&calls, 16, __ATOMIC_RELAXED);
 		thread_sleep(100 * NSEC_PER_USEC);
 	}
-}
-
-static u64 text_hash(void)
-{
-	return hash_fnv1a64(HASH_FNV1A64_INIT, __text_start,
-			    (size_t)(__text_end - __text_start));
 }
 
 /* On the functions' entries, before the first call that counts and to the end. */

@@ -3,13 +3,12 @@
  * Regions all over the kernel: as many as find room beside each other, while it
  * works, is interrupted, and some of them go and come back.
  */
+#include "../text.h"
 #include "../work.h"
 #include "region_area.h"
-#include <kernel/image.h>
 #include <kernel/smp.h>
 #include <kernel/symtab.h>
 #include <kernel/vm.h>
-#include <lib/hash.h>
 #include <probe/patch.h>
 
 #define MAX 4096
@@ -92,12 +91,6 @@ static unsigned count_regions(void)
 		n += is_region(probes[i].addr);
 	mutex_unlock(&probe_mutex);
 	return n;
-}
-
-static u64 text_hash(void)
-{
-	return hash_fnv1a64(HASH_FNV1A64_INIT, __text_start,
-			    (size_t)(__text_end - __text_start));
 }
 
 static void do_nothing(void *arg __unused, struct pt_regs *regs __unused)
