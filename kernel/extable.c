@@ -74,14 +74,10 @@ __noprobe unsigned long extable_find(unsigned long pc)
 	return 0;
 }
 
-bool extable_touches(unsigned long start, unsigned long end)
+void extable_each_fixup(void (*fn)(unsigned long fixup))
 {
-	for (const struct entry *e = __extable_start; e < __extable_end; e++) {
-		if ((entry_insn(e) >= start && entry_insn(e) < end) ||
-		    (entry_fixup(e) >= start && entry_fixup(e) < end))
-			return true;
-	}
-	return false;
+	for (const struct entry *e = __extable_start; e < __extable_end; e++)
+		fn(entry_fixup(e));
 }
 
 __noprobe int peek(void *dst, const void *src, size_t n)

@@ -21,8 +21,11 @@
  *	being there	arm.c goes by the pc of every preempted task, not by
  *			stacks, and who stays is a reason
  *
- * What is asked about all of text is found out once, when it is first wanted, as
- * one bit for each byte of it: what is compiled does not change. Under probe_mutex.
+ * What all of text and data say is found out at boot, as one bit for each byte of
+ * text: what is compiled does not change. It takes no decoding, as what reaches far
+ * is four bytes of a kind that can be told anywhere. What reaches only some bytes is
+ * not, so the function and its next neighbours are decoded, when it is first asked
+ * about them. Under probe_mutex.
  */
 #include "region.h"
 #include <arch/jump.h>
@@ -40,7 +43,34 @@
 static unsigned long *named;
 /* Instructions that jump to computed addresses, or that cannot be decoded. */
 static unsigned long *unclear;
-static bool is_complete;
+/* Where the functions begin whose instructions have been noted. */
+static unsigned long *noted;
+
+static void note(unsigned long *bits, unsigned long addr)
+{
+	if (image_is_text(addr))
+		bitmap_set(bits, addr - (unsigned long)__text_start);
+}
+
+static void note_named(unsigned long addr)
+{
+	note(named, addr);
+}
+
+/* The first from @first on, or @end. */
+static unsigned long find(const unsigned long *bits, unsigned long first,
+			  unsigned long end)
+{
+	unsigned long base = (unsigned long)__text_start;
+
+	return base + bitmap_find_next(bits, end - base, first - base);
+}
+
+static void note_data(const char *start, const char *end)
+{
+	for (const char *p = start; p < end; p += sizeof(unsigned long))
+		note_named(*(const unsigned long *)p);
+}
 
 static unsigned long *bit_for_each_byte(void)
 {
@@ -53,22 +83,55 @@ int region_init(void)
 {
 	named = bit_for_each_byte();
 	unclear = bit_for_each_byte();
-	return named && unclear ? 0 : -ENOMEM;
+	noted = bit_for_each_byte();
+	if (!named || !unclear || !noted)
+		return -ENOMEM;
+	arch_jump_note((const u8 *)__text_start,
+		       (size_t)(__text_end - __text_start), named);
+	note_data(__rodata_start, __rodata_end);
+	note_data(__data_start, __data_end);
+	extable_each_fixup(note_named);
+	return 0;
 }
 
-static void note(unsigned long *bits, unsigned long addr)
+static void note_insn(const struct insn *insn)
 {
-	if (image_is_text(addr))
-		bitmap_set(bits, addr - (unsigned long)__text_start);
+	if (insn->flags & INSN_BRANCH_REL)
+		note(named, insn->target);
+	if ((insn->flags & INSN_INDIRECT) &&
+	    !(insn->flags & (INSN_CALL | INSN_RET)))
+		note(unclear, insn->pc);
 }
 
-/* The first from @first on, or @end. */
-static unsigned long find(const unsigned long *bits, unsigned long first,
-			  unsigned long end)
+static void note_function(const struct symbol *sym)
 {
-	unsigned long base = (unsigned long)__text_start;
+	unsigned long pc = sym->addr, end = sym->addr + sym->size;
+	struct site_text ahead = { 0 };
+	struct insn insn;
 
-	return base + bitmap_find_next(bits, end - base, first - base);
+	if (find(noted, pc, pc + 1) == pc)
+		return;
+	note(noted, pc);
+	/* Of what cannot be decoded len is what to pass over. */
+	for (; pc < end && image_is_text(pc); pc += insn.len) {
+		if (site_decode(&ahead, pc, end, &insn) == 0)
+			note_insn(&insn);
+		else
+			note(unclear, pc);
+	}
+}
+
+/* All with an instruction from where one may jump to between @addr and @end. */
+static void note_functions(unsigned long addr, unsigned long end)
+{
+	unsigned long at = addr - ARCH_JUMP_NEARBY;
+	struct symbol sym;
+
+	if (symtab_lookup(at, &sym) == 0)
+		note_function(&sym);
+	for (; symtab_next(at, &sym) == 0 && sym.addr < end + ARCH_JUMP_NEARBY;
+	     at = sym.addr)
+		note_function(&sym);
 }
 
 static bool decode(unsigned long pc, struct insn *insn)
@@ -77,49 +140,6 @@ static bool decode(unsigned long pc, struct insn *insn)
 	size_t n = site_read_original(pc, bytes, sizeof(bytes));
 
 	return arch_insn_decode(insn, bytes, n, pc) == 0;
-}
-
-/* Targets, and four bytes anywhere in it that read as an address. */
-static void note_insn(const struct insn *insn)
-{
-	if (insn->flags & (INSN_BRANCH_REL | INSN_PC_READ | INSN_PC_MEM))
-		note(named, insn->target);
-	if ((insn->flags & INSN_INDIRECT) &&
-	    !(insn->flags & (INSN_CALL | INSN_RET)))
-		note(unclear, insn->pc);
-	for (unsigned i = 0; i + 4 <= insn->len; i++) {
-		s32 value;
-
-		memcpy(&value, insn->bytes + i, sizeof(value));
-		note(named, (unsigned long)value);
-	}
-}
-
-static void note_data(const char *start, const char *end)
-{
-	for (const char *p = start; p < end; p += sizeof(unsigned long))
-		note(named, *(const unsigned long *)p);
-}
-
-static void note_everything(void)
-{
-	struct symbol sym = { .addr = 0 };
-	struct insn insn;
-
-	while (symtab_next(sym.addr, &sym) == 0) {
-		unsigned long pc = sym.addr, end = sym.addr + sym.size;
-
-		/* Of what cannot be decoded len is what to pass over. */
-		for (; pc < end && image_is_text(pc); pc += insn.len) {
-			if (decode(pc, &insn))
-				note_insn(&insn);
-			else
-				note(unclear, pc);
-		}
-	}
-	note_data(__rodata_start, __rodata_end);
-	note_data(__data_start, __data_end);
-	is_complete = true;
 }
 
 static const char *check_function(const struct symbol *sym)
@@ -162,6 +182,8 @@ static const char *check_insns(unsigned long addr, struct region *r)
 			return "an instruction behind it cannot be moved";
 		if ((insn->flags & INSN_CALL) && pc + insn->len < need)
 			return "a call returns to where the jump would be";
+		if (extable_find(pc))
+			return "a fault is expected where the jump would be";
 	}
 	return NULL;
 }
@@ -184,10 +206,7 @@ const char *region_check(unsigned long addr, struct region *r)
 	if (end > sym.addr + sym.size || symtab_lookup(end - 1, &last) ||
 	    last.addr != sym.addr)
 		return "its function ends before the jump would";
-	if (extable_touches(addr, end))
-		return "a fault is expected where the jump would be";
-	if (!is_complete)
-		note_everything();
+	note_functions(addr, end);
 	if (find(named, addr + 1, end) != end)
 		return "a jump leads to where the jump would be";
 	return check_function(&sym);

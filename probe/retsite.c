@@ -102,6 +102,7 @@ static void look_at(struct search *s, const struct symbol *sym,
 
 static void look_at_all(struct search *s)
 {
+	struct site_text ahead = { 0 };
 	struct symbol sym = { 0 };
 	struct insn insn;
 
@@ -109,11 +110,7 @@ static void look_at_all(struct search *s)
 		unsigned long pc = sym.addr, end = sym.addr + sym.size;
 
 		for (; pc < end; pc += insn.len) {
-			u8 bytes[INSN_MAX_BYTES];
-			size_t n = site_read_original(
-				pc, bytes, min(end - pc, sizeof(bytes)));
-
-			if (arch_insn_decode(&insn, bytes, n, pc) < 0)
+			if (site_decode(&ahead, pc, end, &insn) < 0)
 				break;
 			look_at(s, &sym, &insn);
 		}

@@ -149,6 +149,22 @@ size_t site_read_original(unsigned long addr, void *buf, size_t n)
 	return n;
 }
 
+int site_decode(struct site_text *ahead, unsigned long pc, unsigned long end,
+		struct insn *insn)
+{
+	size_t need = min(end - pc, INSN_MAX_BYTES + 0ul);
+	size_t at = pc - ahead->addr;
+
+	if (at > ahead->n || need > ahead->n - at) {
+		at = 0;
+		ahead->addr = pc;
+		ahead->n = site_read_original(
+			pc, ahead->bytes, min(end - pc, sizeof(ahead->bytes)));
+	}
+	return arch_insn_decode(insn, ahead->bytes + at,
+				min(need, ahead->n - at), pc);
+}
+
 /* Probe sets ------------------------------------------------------------------ */
 
 /* Stands where a probe was taken out without memory for a new set. */

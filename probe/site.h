@@ -153,6 +153,18 @@ unsigned site_count(void);
  * @n bytes could be read.
  */
 size_t site_read_original(unsigned long addr, void *buf, size_t n);
+/*
+ * Decodes the instruction at @pc, which ends before @end, as it is without any probe:
+ * arch_insn_decode(). For one after the other, text is read ahead into *ahead, which
+ * begins as { 0 }.
+ */
+struct site_text {
+	unsigned long addr;
+	size_t n;
+	u8 bytes[4 * INSN_MAX_BYTES];
+};
+int __must_check site_decode(struct site_text *ahead, unsigned long pc,
+			     unsigned long end, struct insn *insn);
 /* The last one at or below @addr, or NULL. */
 struct site *site_at_or_below(unsigned long addr);
 struct site *site_below(struct site *s); /* the one before, or NULL */

@@ -24,3 +24,8 @@ unsigned arch_jump_spell(u64 pc, const struct jump_form *form __unused,
 	insn_word_put(buf, WORD_B | ((u32)(target - pc) & LI_MASK));
 	return ARCH_JUMP_SIZE;
 }
+
+void arch_jump_note(const u8 *text __unused, size_t n __unused,
+		    unsigned long *named __unused)
+{
+}

@@ -23,6 +23,7 @@
  */
 #include <arch/insn.h>
 #include <arch/jump.h>
+#include <lib/bitmap.h>
 #include <lib/byteorder.h>
 
 #define JMP_REL32 0xe9
@@ -104,4 +105,28 @@ unsigned arch_jump_spell(u64 pc, const struct jump_form *form, u64 target,
 	buf[head - 1] = JMP_REL32;
 	store_le32(buf + head, (u32)(target - (pc + head + DISP_SIZE)));
 	return head + DISP_SIZE;
+}
+
+/* Do the four bytes at @field count from behind them, if they are an operand? */
+static bool is_relative(const u8 *field)
+{
+	u8 opcode = field[-2], last = field[-1];
+
+	return (last & 0xfe) == 0xe8 ||			    /* call, jmp */
+	       (opcode == 0x0f && (last & 0xf0) == 0x80) || /* jcc */
+	       (opcode == 0xc7 && last == 0xf8) ||	    /* xbegin */
+	       (opcode == 0x8d && (last & 0xc7) == 0x05);   /* lea (%rip) */
+}
+
+void arch_jump_note(const u8 *text, size_t n, unsigned long *named)
+{
+	for (size_t i = 2; i + 4 <= n; i++) {
+		u64 value = (u64)(s64)(s32)load_le32(text + i);
+		u64 absolute = value - (u64)text, relative = value + i + 4;
+
+		if (absolute < n)
+			bitmap_set(named, absolute);
+		if (relative < n && is_relative(text + i))
+			bitmap_set(named, relative);
+	}
 }

@@ -29,6 +29,7 @@ enum jump_strategy {
  * ARCH_JUMP_REACH	a jump leads this far either way
  * ARCH_JUMP_DIRECT	what one of only own bytes is called: OWN / BRANCH
  * ARCH_JUMP_PUNS	are there instructions shorter than a jump? 1 / 0
+ * ARCH_JUMP_NEARBY	so far lead branches of which arch_jump_note() knows nothing
  */
 #include <asm/jump.h>
 
@@ -53,5 +54,13 @@ bool arch_jump_form(u64 pc, unsigned len, const u8 *text, unsigned n,
  */
 unsigned arch_jump_spell(u64 pc, const struct jump_form *form, u64 target,
 			 u8 *buf);
+
+/*
+ * Sets bit i of @named if something among the @n bytes at @text names byte i of
+ * them with four bytes: a branch that reaches far, an address that is made from the
+ * pc, or any operand that reads as that address; wherever in it instructions begin.
+ * Only where ARCH_JUMP_PUNS: else no jump changes more than one instruction.
+ */
+void arch_jump_note(const u8 *text, size_t n, unsigned long *named);
 
 #endif

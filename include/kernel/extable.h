@@ -23,8 +23,7 @@ void extable_init(void);
 /* Fix-up address for a fault at @pc, or 0. Any context; no-probe. */
 unsigned long extable_find(unsigned long pc);
 
-/* Is there an entry for an instruction, or a fix-up, in [start, end)? */
-bool extable_touches(unsigned long start, unsigned long end);
+void extable_each_fixup(void (*fn)(unsigned long fixup));
 
 /* Fault-safe access to any address: 0 or -EFAULT. Any context. */
 int __must_check peek(void *dst, const void *src, size_t n);

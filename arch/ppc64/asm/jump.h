@@ -7,5 +7,6 @@
 #define ARCH_JUMP_REACH	 0x1fffffcL
 #define ARCH_JUMP_DIRECT JUMP_BRANCH
 #define ARCH_JUMP_PUNS	 0
+#define ARCH_JUMP_NEARBY 0
 
 #endif

@@ -7,5 +7,6 @@
 #define ARCH_JUMP_REACH	 0x7ffffff0L
 #define ARCH_JUMP_DIRECT JUMP_OWN
 #define ARCH_JUMP_PUNS	 1
+#define ARCH_JUMP_NEARBY 128 /* rel8 */
 
 #endif

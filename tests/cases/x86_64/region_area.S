@@ -53,6 +53,26 @@ FUNC(region_elsewhere)
 	jmp	region_entered_inside
 END(region_elsewhere)
 
+/* From further away than a short jump leads. */
+FUNC(region_reached)
+	test	%edi, %edi
+	js	region_far_away
+AT region_reached
+	nop
+region_reached_inside:
+	mov	%edi, %eax
+	nop
+	nop
+	ret
+END(region_reached)
+	.skip	200, 0xcc
+FUNC(region_far_away)
+	neg	%edi
+	jns	region_reached_inside
+	xor	%eax, %eax
+	ret
+END(region_far_away)
+
 /* By a table, near the end of the function. */
 FUNC(region_switched)
 AT region_switched
@@ -99,6 +119,17 @@ AT region_loaded
 	nop
 	ret
 END(region_loaded)
+
+/* So does an operand that is not relative. */
+FUNC(region_stored)
+	movq	$1f, -8(%rsp)
+AT region_stored
+	nop
+1:	mov	%edi, %eax
+	nop
+	nop
+	ret
+END(region_stored)
 
 /* A call comes back to behind its second instruction. */
 FUNC(region_called)

@@ -9,9 +9,11 @@
 
 FUNCTION(region_looped);
 FUNCTION(region_entered);
+FUNCTION(region_reached);
 FUNCTION(region_switched);
 FUNCTION(region_pointed);
 FUNCTION(region_loaded);
+FUNCTION(region_stored);
 FUNCTION(region_called);
 FUNCTION(region_faulting);
 FUNCTION(region_short);
@@ -72,8 +74,10 @@ TEST(region, no_jump_may_lead_inside)
 
 	expect_refused(region_looped_at, why);
 	expect_refused(region_entered_at, why);
+	expect_refused(region_reached_at, why);
 	expect_refused(region_pointed_at, why);
 	expect_refused(region_loaded_at, why);
+	expect_refused(region_stored_at, why);
 	expect_refused(region_switched_at,
 		       "its function jumps to computed addresses");
 }
