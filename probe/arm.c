@@ -193,23 +193,31 @@ static bool is_quiet(const struct site *s, unsigned tries)
 
 static void keep_break(struct site *s, struct site_change *c)
 {
+	s->changed = false;
+	c->n--;
 	lead_through(s, NULL);
 	retire(s->coming_detour, c);
 	s->coming_detour = NULL;
-	s->no_jump = "somebody stays where the jump would be";
+	opt_later(s);
 }
 
 void probe_close_regions(struct site_change *c)
 {
+	struct site *s, **link = &c->sites;
+
 	exec_flush();
-	for (struct site *s = c->sites; s; s = s->next_changed)
+	for (s = c->sites; s; s = s->next_changed)
 		lead_through(s, s->coming_detour);
 	quiesce_cpus(); /* hits that were led elsewhere */
 	if (is_quiet(NULL, QUIET_TRIES))
 		return;
-	for (struct site *s = c->sites; s; s = s->next_changed) {
-		if (!is_quiet(s, 1))
+	while ((s = *link)) {
+		if (is_quiet(s, 1)) {
+			link = &s->next_changed;
+		} else {
+			*link = s->next_changed;
 			keep_break(s, c);
+		}
 	}
 }
 

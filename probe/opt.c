@@ -10,6 +10,9 @@
  * again until something changes near it. Regions come behind the others of their
  * batch, as a change of their own.
  *
+ * Only that somebody stays where a region would be changes by itself. Such sites
+ * are tried again after a pause, which grows as long as there are any.
+ *
  * Nobody waits for a jump: a probe whose site has none works.
  */
 #include <kernel/heap.h>
@@ -27,25 +30,69 @@
 #define BATCH 256
 /* Probes come in bunches: how long the thread waits for more. */
 #define DELAY_NS (10 * NSEC_PER_MSEC)
+/* Until those who stay are looked for again: twice as long each time. */
+#define LATER_MIN_NS (100 * NSEC_PER_MSEC)
+#define LATER_MAX_NS (5 * NSEC_PER_SEC)
+
+/* From the site at @low to that at @high. */
+struct range {
+	unsigned long low, high;
+};
+#define NOWHERE ((struct range){ .low = -1ul })
 
 /* All under probe_mutex. */
 static enum opt_mode mode = OPT_ON;
 static bool has_worked;
 static enum jump_strategy wished;
 static bool none_wished;
-/* Work: empty if low > high. */
-static unsigned long low = -1ul, high;
+static struct range noted = NOWHERE; /* work */
+static struct range later = NOWHERE; /* work from @later_at on */
+static u64 later_at, later_ns = LATER_MIN_NS;
 static struct wait_queue queue = WAIT_QUEUE(queue);
+
+static bool is_empty(const struct range *r)
+{
+	return READ_ONCE(r->low) > READ_ONCE(r->high);
+}
+
+static void include(struct range *r, const struct site *s)
+{
+	r->low = min(r->low, s->addr);
+	r->high = max(r->high, s->addr);
+}
 
 void opt_again(struct site *s)
 {
-	bool was_done = low > high;
+	bool was_done = is_empty(&noted);
 
 	s->no_jump = NULL;
-	low = min(low, s->addr);
-	high = max(high, s->addr);
+	include(&noted, s);
 	if (was_done && mode == OPT_ON)
 		wake_up(&queue);
+}
+
+static const char somebody_stays[] = "somebody stays where the jump would be";
+
+void opt_later(struct site *s)
+{
+	if (is_empty(&later))
+		later_at = clock_ns() + later_ns;
+	s->no_jump = somebody_stays;
+	include(&later, s);
+	wake_up(&queue);
+}
+
+/* Those who were left for now are work again. */
+static void take_up_later(void)
+{
+	struct site *s = site_at_or_below(later.high);
+
+	for (; s && s->addr >= later.low; s = site_below(s)) {
+		if (s->no_jump == somebody_stays)
+			opt_again(s);
+	}
+	later = NOWHERE;
+	later_ns = min(2 * later_ns, LATER_MAX_NS);
 }
 
 enum opt_mode opt_mode(void)
@@ -168,54 +215,69 @@ static void do_regions(struct site *sites)
 static bool do_batch(void)
 {
 	struct site_change c = { .plan_jumps = true };
-	struct site *s = site_at_or_below(high);
-	unsigned long floor = low;
+	struct site *s = site_at_or_below(noted.high);
+	unsigned long floor = noted.low;
 
-	low = -1ul;
+	noted = NOWHERE;
 	has_worked = true;
 	for (; s && s->addr >= floor && c.n < BATCH; s = site_below(s)) {
 		if (is_candidate(s))
 			site_touch(s, &c);
 	}
 	/* What is left; what changes near it is added. */
-	high = 0;
-	if (s && s->addr >= floor) {
-		low = floor;
-		high = s->addr;
-	}
+	if (s && s->addr >= floor)
+		noted = (struct range){ floor, s->addr };
 	if (c.sites) {
 		finish(&c);
 		do_regions(c.sites);
 	}
 	exec_sweep();
-	return low <= high;
+	return !is_empty(&noted);
 }
 
 void opt_changed(void)
 {
-	while (mode == OPT_EAGER && low <= high && do_batch())
+	while (mode == OPT_EAGER && !is_empty(&noted) && do_batch())
 		;
 }
 
-static void work(void)
+/* Also what is left for later, if it is time, or if nobody wants to wait. */
+static void work(bool now)
 {
-	bool more;
-
-	do {
-		mutex_lock(&probe_mutex);
-		more = low <= high && do_batch();
+	mutex_lock(&probe_mutex);
+	if (now || clock_ns() >= later_at)
+		take_up_later();
+	while (!is_empty(&noted) && do_batch()) {
 		mutex_unlock(&probe_mutex);
-	} while (more);
+		mutex_lock(&probe_mutex);
+	}
+	if (is_empty(&later))
+		later_ns = LATER_MIN_NS;
+	mutex_unlock(&probe_mutex);
+}
+
+static bool is_on(void)
+{
+	return READ_ONCE(mode) != OPT_OFF;
+}
+
+/* Is left for later, and for how long. */
+static u64 time_left(void)
+{
+	u64 now = clock_ns(), at = READ_ONCE(later_at);
+
+	return at > now ? at - now : 0;
 }
 
 static void run(void *arg __unused)
 {
 	for (;;) {
-		wait_event(&queue, READ_ONCE(mode) == OPT_ON &&
-					   READ_ONCE(low) <= READ_ONCE(high));
+		wait_event(&queue,
+			   is_on() && !(is_empty(&noted) && is_empty(&later)));
+		wait_event_timeout(&queue, !is_empty(&noted), time_left());
 		wait_pause(DELAY_NS);
-		if (READ_ONCE(mode) == OPT_ON)
-			work();
+		if (is_on())
+			work(false);
 	}
 }
 
@@ -278,7 +340,7 @@ int opt_sync(void)
 {
 	if (!probe_may_wait())
 		return -EDEADLK;
-	work();
+	work(true);
 	return 0;
 }
 

@@ -252,7 +252,7 @@ void probe_arm(struct site_change *c);
 unsigned site_coming_text(const struct site *s, u8 *bytes);
 /*
  * Sites with breakpoints, to which regions are coming: nobody is inside from here
- * on, or it does not come. probe_arm() is next.
+ * on, or it does not come, and the change is without it. probe_arm() is next.
  */
 void probe_close_regions(struct site_change *c);
 /* Waits until nobody is in code that is leaving; frees the detours of @c. */

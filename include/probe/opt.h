@@ -29,7 +29,10 @@ int opt_set(enum opt_mode mode);
 enum opt_mode opt_mode(void);
 /* "off", "on", "eager"; -EINVAL for anything else. */
 int __must_check opt_parse(const char *name);
-/* Returns when there is nothing left to do, on or off. */
+/*
+ * Returns when there is nothing left to do, on or off. What waits for who stays
+ * where its jump would be is tried once more.
+ */
 int opt_sync(void);
 /*
  * The one strategy that may be used, JUMP_NONE for any. Jumps that stand stay.
@@ -54,6 +57,8 @@ const char *jump_strategy_name(enum jump_strategy s);
 /* The engine's, under probe_mutex: */
 /* @s may have become possible. */
 void opt_again(struct site *s);
+/* ... may become possible by itself: somebody stays where its jump would be. */
+void opt_later(struct site *s);
 /* Are the jumps of a change of @n sites to be part of it? */
 bool opt_is_due(unsigned n);
 /* Finds @s, which changes, a jump, or a reason why it has none. */
