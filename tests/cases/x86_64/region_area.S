@@ -248,3 +248,43 @@ AT region_branches
 	add	%esi, %eax
 	ret
 END(region_branches)
+
+/*
+ * setjmp() is the last one, and returns behind all of them as often as it likes:
+ * to a call of @b with what it says. One that returns to the first is called
+ * before.
+ */
+.macro TWICE name
+FUNC(\name)
+	push	%rbx
+	mov	%rsi, %rbx
+.endm
+.macro TWICE_END name
+	mov	%eax, %edi
+	call	*%rbx
+	pop	%rbx
+	ret
+END(\name)
+.endm
+	TWICE	region_returns_behind
+AT region_returns_behind
+	nop
+	call	setjmp
+	TWICE_END region_returns_behind
+
+	TWICE	region_returns_first
+	call	setjmp
+AT region_returns_first
+	nop
+	nop
+	nop
+	TWICE_END region_returns_first
+
+	TWICE	region_returns_inside
+	mov	$setjmp, %rax
+AT region_returns_inside
+	nop
+	call	*%rax
+	nop
+	nop
+	TWICE_END region_returns_inside
