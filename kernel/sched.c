@@ -52,14 +52,22 @@ static bool is_idle(const struct thread *t)
 	return t >= idle_threads && t < idle_threads + MAX_CPUS;
 }
 
+/* @rq is locked, so nobody may change this; but see for yourself, compiler. */
+static bool is_runq_of(const struct runq *rq, const struct thread *t)
+{
+	return rq == &per_cpu(runqs, READ_ONCE(t->cpu));
+}
+
 static void enqueue(struct runq *rq, struct thread *t)
 {
+	ASSERT(is_runq_of(rq, t));
 	list_add_tail(&t->queue, &rq->ready);
 	WRITE_ONCE(rq->nr_ready, rq->nr_ready + 1);
 }
 
 static void dequeue(struct runq *rq, struct thread *t)
 {
+	ASSERT(is_runq_of(rq, t));
 	list_del_init(&t->queue);
 	WRITE_ONCE(rq->nr_ready, rq->nr_ready - 1);
 }
