@@ -370,6 +370,13 @@ int opt_wish_parse(const char *name)
 BOOT_OPTION(jump, "any|own|pun|branch|region|off",
 	    "which jumps they may become", opt_wish_parse);
 
+const char *opt_wish_name(void)
+{
+	const char *all = none_wished ? "off" : "any";
+
+	return wished == JUMP_NONE ? all : jump_strategy_name(wished);
+}
+
 static bool count(struct site *s, void *arg)
 {
 	struct opt_stats *to = arg;

@@ -40,6 +40,7 @@ int opt_sync(void);
  */
 void opt_wish(enum jump_strategy wish);
 int __must_check opt_wish_parse(const char *name);
+const char *opt_wish_name(void);
 
 struct opt_stats {
 	unsigned jumps; /* that stand */

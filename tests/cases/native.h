@@ -71,6 +71,8 @@ bool native_decode(struct insn *insn, unsigned i, unsigned long pc,
 unsigned native_encodings(void);
 /* Registers for @insn; memory is there already, and may be changed. */
 void native_random(struct native_state *s, const struct insn *insn, u64 *seed);
+/* Gives other values to all registers that a handler may change. */
+void native_scramble(struct pt_regs *regs, u64 *seed);
 /* What no test may change, taken from registers of the kernel. */
 void native_keep(struct pt_regs *regs, const struct pt_regs *kernel);
 /* Leaves what @insn can change, in a form that can be compared. */

@@ -55,6 +55,19 @@ static u64 random_value(u64 *seed)
 }
 
 /* The stack proper begins above the red zone. Now and then a unit is off. */
+void native_scramble(struct pt_regs *regs, u64 *seed)
+{
+	unsigned long sp = regs->gpr[1] - 16 * random_below(seed, 4);
+
+	for (unsigned i = 0; i < 32; i++)
+		regs->gpr[i] = random_value(seed);
+	regs->gpr[1] = sp;
+	regs->ctr = random_value(seed);
+	regs->link = random_value(seed);
+	regs->xer = random_next(seed) & 0xe00c007f;
+	regs->ccr = (u32)random_next(seed);
+}
+
 void native_random(struct native_state *s, const struct insn *insn, u64 *seed)
 {
 	struct pt_regs *regs = &s->regs;

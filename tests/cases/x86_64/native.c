@@ -100,6 +100,17 @@ static u64 random_flags(u64 *seed)
 	return (random_next(seed) & FLAGS_GIVEN) | X86_FLAGS_FIXED;
 }
 
+/* Below its stack are frames of what comes before the handler. */
+void native_scramble(struct pt_regs *regs, u64 *seed)
+{
+	unsigned long sp = regs->sp - 8 * random_below(seed, 4);
+
+	for (unsigned i = 0; i < 16; i++)
+		*reg_at(regs, i) = random_value(seed);
+	regs->sp = sp;
+	regs->flags = random_flags(seed);
+}
+
 void native_random(struct native_state *s, const struct insn *insn, u64 *seed)
 {
 	struct pt_regs *regs = &s->regs;
