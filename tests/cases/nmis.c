@@ -58,6 +58,15 @@ unsigned long nmis_seen(unsigned cpu_id)
 	return READ_ONCE(per_cpu(nmis, cpu_id).seen);
 }
 
+bool nmis_everywhere(void)
+{
+	for_each_cpu(cpu) {
+		if (nmis_seen(cpu->id) == 0)
+			return false;
+	}
+	return true;
+}
+
 bool nmis_in_one(void)
 {
 	return this_cpu_ref(nmis).depth > 0;

@@ -28,6 +28,8 @@ void nmis_rain_end(void);
 
 /* So many have been handled on @cpu_id. */
 unsigned long nmis_seen(unsigned cpu_id);
+/* All CPUs have had one. */
+bool nmis_everywhere(void);
 /* Is this CPU handling one? Interrupts off. */
 bool nmis_in_one(void);
 

@@ -23,6 +23,7 @@
 #include <probe/patch.h>
 #include <tests/cases/nmis.h>
 #include <tests/cases/storm.h>
+#include <tests/cases/threads.h>
 #include <tests/cases/text.h>
 #include <tests/random.h>
 #include <tests/test.h>
@@ -116,14 +117,12 @@ static void rain_end(void)
 {
 	unsigned long all = 0;
 
+	WAIT_FOR(nmis_everywhere() && READ_ONCE(nmis_in_hits) > 0);
 	nmis_rain_end();
 	WRITE_ONCE(raining, false);
 	nmis_end();
-	for_each_cpu(cpu) {
-		EXPECT_GT(nmis_seen(cpu->id), 0);
+	for_each_cpu(cpu)
 		all += nmis_seen(cpu->id);
-	}
-	EXPECT_GT(nmis_in_hits, 0);
 	test_note("%lu NMIs, %lu in hits", all, nmis_in_hits);
 }
 
@@ -348,7 +347,7 @@ static void blow(bool rain)
 	}
 	if (rain)
 		rain_begin();
-	thread_sleep(storm_ns());
+	thread_sleep(rain ? storm_ns() / 2 : storm_ns());
 	if (rain)
 		rain_end();
 	WRITE_ONCE(over, true);
