@@ -22,6 +22,9 @@ say      = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 ifeq ($(filter x86_64 ppc64,$(ARCH)),)
 $(error ARCH=$(ARCH): there are x86_64 and ppc64)
 endif
+ifeq ($(filter big little,$(ENDIAN)),)
+$(error ENDIAN=$(ENDIAN): there are big and little, of ppc64)
+endif
 ifeq ($(MACHINE),ppc64le)
 override ARCH := ppc64
 endif
@@ -164,9 +167,11 @@ $(B)/kernel.dis: $(B)/kernel.elf
 
 # What these goals need besides a compiler: groups of tools/setup.
 all:        SETUP += build-x86_64 build-ppc64
-run:        SETUP += run-$(ARCH)
-debug:      SETUP += run-$(ARCH) debug
+run debug:  SETUP += run-$(ARCH) $(by_$(BOOT))
+debug:      SETUP += debug
 iso:        SETUP += iso
+by_bios := iso
+by_uefi := iso uefi
 qemu-test icount-test stress bench coverage: SETUP += run-x86_64 run-ppc64
 boot-test:  SETUP += run-x86_64 run-ppc64 iso uefi
 gdb-test:   SETUP += run-x86_64 run-ppc64 debug pytest
@@ -179,26 +184,28 @@ CMD     ?=
 CMDLINE ?=
 export CMD CMDLINE
 run_args = --machine $(MACHINE) --smp $(SMP) $(if $(BOOT),--boot $(BOOT)) \
-	$(if $(CPU),--cpu $(CPU)) --cmdline "$$CMDLINE"
+	$(if $(CPU),--cpu $(CPU)) --cmd "$$CMD" \
+	--cmdline "$$CMDLINE$(if $(TEST), test=$(TEST))"
+test_args = $(if $(filter command,$(origin SMP)),--smp $(SMP)) \
+	$(if $(TEST),--test '$(TEST)')
 pytest = $(PYTHON) -m pytest -q -p no:cacheprovider
 
 .PHONY: run debug iso qemu-test boot-test icount-test stress gdb-test \
 	runner-test check test bench coverage
-run: $(B)/kernel.elf ## boot to the monitor; CMD='a; b' [SMP BOOT CPU CMDLINE]
-	$(Q)tools/run $(run_args) --cmd "$$CMD"
+run: $(B)/kernel.elf ## boot to the monitor; CMD='a; b' [TEST SMP BOOT CPU CMDLINE]
+	$(Q)tools/run $(run_args)
 
-debug: $(B)/kernel.elf ## boot stopped, under gdb
+debug: $(B)/kernel.elf ## boot stopped, under gdb [as run]
 	$(Q)tools/run $(run_args) --gdb
 
-iso: $(B)/kernel.elf ## CD image for GRUB, BIOS and UEFI, in build/ARCH; CMDLINE=
+iso: $(B)/kernel.elf ## CD image for GRUB, BIOS and UEFI, in build/ARCH [CMD CMDLINE]
 	$(Q)tools/run $(run_args) --iso $(B)/sonde.iso
 
 qemu-test: all ## self-tests on both machines, 1 and 4 CPUs [TEST=GLOB SMP=N]
-	$(Q)tests/qemu/run.py $(if $(filter command,$(origin SMP)),--smp $(SMP)) $\
-		$(if $(TEST),--test '$(TEST)')
+	$(Q)tests/qemu/run.py $(test_args)
 
-icount-test: all ## deterministic machines: two runs must print the same
-	$(Q)tests/qemu/run.py --icount $(if $(TEST),--test '$(TEST)')
+icount-test: all ## deterministic machines: two runs must print the same [TEST SMP]
+	$(Q)tests/qemu/run.py --icount $(test_args)
 
 # Minutes, not seconds: all instructions in every way, storms of a minute.
 stress_tests := everywhere,storm,ret_storm

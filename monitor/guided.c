@@ -93,10 +93,11 @@ static void print_hit(u64 armed)
 	char where[80];
 	u64 us = (hit.time - armed) / NSEC_PER_USEC;
 
-	monitor_print("  Hit after %llu.%03llu ms on cpu%u, in thread %s/%d,"
-		      " with these registers:\n",
-		      us / 1000, us % 1000, hit.cpu, hit.thread->name,
-		      hit.thread->id);
+	monitor_print(
+		"  First hit after %llu.%03llu ms on cpu%u, in thread %s/%d,"
+		" with these registers:\n",
+		us / 1000, us % 1000, hit.cpu, hit.thread->name,
+		hit.thread->id);
 	registers_print(&hit.regs);
 	monitor_print("  First argument: %lu (nanoseconds). Called from:\n",
 		      regs_get_kernel_argument(&hit.regs, 0));
@@ -128,6 +129,8 @@ static void trace(void)
 	struct kprobe probe = {
 		.symbol_name = "thread_sleep",
 		.pre_handler = first_hit,
+		/* A trap is to be seen; a jump would come before the hit. */
+		.flags = KPROBE_FLAG_NO_JUMP,
 	};
 	struct symbol sym;
 	u64 armed;
@@ -188,9 +191,10 @@ void guided_trace(void)
 	WRITE_ONCE(beat_stop, true);
 	thread_join(t);
 	expected = NULL;
-	monitor_print("Your turn: 'probe add thread_sleep', 'sleep 100',"
-		      " 'probe list', 'probe del all'.\n'sym thread*' finds"
-		      " names, 'help' lists all commands.\n");
+	monitor_print(
+		"That thread has ended. Your turn: 'probe add thread_sleep',"
+		" 'sleep 100',\n'probe list', 'probe del all'. 'sym thread*'"
+		" finds names, 'help' lists all commands.\n");
 }
 
 static int cmd_guide(const struct monitor_call *call __unused)

@@ -42,7 +42,10 @@ int monitor_symbol_fail(const char *text, int error)
 			    name);
 }
 
-/* SYM[+OFF]; the offset may be decimal or 0x... */
+/*
+ * SYM[+OFF]; the offset may be decimal or 0x... As for probes, SYM alone is where
+ * calls inside the kernel enter, and offsets count from where the symbol is.
+ */
 static int symbol_address(const char *text, unsigned long *addr)
 {
 	char name[MONITOR_LINE_MAX];
@@ -64,7 +67,7 @@ static int symbol_address(const char *text, unsigned long *addr)
 	if (offset >= sym.size && offset)
 		return monitor_fail(-ERANGE, "%s has only 0x%x bytes", sym.name,
 				    sym.size);
-	*addr = sym.addr + (unsigned long)offset;
+	*addr = plus ? sym.addr + (unsigned long)offset : symbol_entry(&sym);
 	return 0;
 }
 

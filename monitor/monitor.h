@@ -42,7 +42,7 @@ void terminal_interrupt_end(void);
 
 /* look.c ------------------------------------------------------------------- */
 
-/* "0x1234", "1234" or "SYM[+OFF]"; says what is wrong if it returns an error. */
+/* "0x1234", "1234" or "SYM[+OFF]", as probes mean it; says what is wrong if it returns an error. */
 int __must_check monitor_address(const char *text, unsigned long *addr);
 /* Says why @text names no address or too many; returns @error. */
 int monitor_symbol_fail(const char *text, int error);
@@ -62,6 +62,8 @@ struct monitor_probe {
 	u64 not_shown;	 /* hits since then that were not */
 };
 
+/* What became of probes whose handlers were abandoned, a line each. */
+void probes_verdicts(void);
 /* A second is over: says what was not shown, and lets more be shown. */
 void probes_refill(void);
 /* Removes all probes of the monitor, after showing what they saw. */

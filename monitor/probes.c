@@ -363,6 +363,26 @@ static bool list_line(struct kprobe *kp, void *arg)
 	return true;
 }
 
+static bool verdict_line(struct kprobe *kp, void *arg __unused)
+{
+	char where[80], pc[80];
+
+	if (kp->verdict == KPROBE_WELL)
+		return true;
+	symtab_text(kp->addr, where, sizeof(where));
+	symtab_text(kp->verdict_pc, pc, sizeof(pc));
+	monitor_print("%s: probe on %s disabled: %s%s%s, at %s\n",
+		      session_name(kp->session), where,
+		      kprobe_verdict_name(kp->verdict),
+		      kp->verdict_lock ? ": " : "", kp->verdict_lock ?: "", pc);
+	return true;
+}
+
+void probes_verdicts(void)
+{
+	kprobe_for_each(verdict_line, NULL);
+}
+
 static int cmd_probe_list(const struct monitor_call *call __unused)
 {
 	unsigned n = 0;
@@ -370,6 +390,7 @@ static int cmd_probe_list(const struct monitor_call *call __unused)
 	kprobe_for_each(list_line, &n);
 	if (!n)
 		monitor_print("no probes; 'probe add SYM' places one\n");
+	probes_verdicts();
 	return 0;
 }
 MONITOR_COMMAND("probe list", "", "all probes, their hits and misses",

@@ -114,27 +114,12 @@ static void session_line(const struct session_stats *s, void *arg __unused)
 		      s->why ? ": " : "", s->why ?: "");
 }
 
-static bool verdict_line(struct kprobe *kp, void *arg __unused)
-{
-	char where[80], pc[80];
-
-	if (kp->verdict == KPROBE_WELL)
-		return true;
-	symtab_text(kp->addr, where, sizeof(where));
-	symtab_text(kp->verdict_pc, pc, sizeof(pc));
-	monitor_print("%s: probe on %s disabled: %s%s%s, at %s\n",
-		      session_name(kp->session), where,
-		      kprobe_verdict_name(kp->verdict),
-		      kp->verdict_lock ? ": " : "", kp->verdict_lock ?: "", pc);
-	return true;
-}
-
 static int cmd_session_list(const struct monitor_call *call __unused)
 {
 	monitor_print("%-12s %6s %8s %8s %6s %10s  %s\n", "SESSION", "PROBES",
 		      "HITS", "MISSED", "FAULTS", "TIME", "STATE");
 	session_for_each(session_line, NULL);
-	kprobe_for_each(verdict_line, NULL);
+	probes_verdicts();
 	return 0;
 }
 MONITOR_COMMAND("session list", "",
@@ -200,18 +185,12 @@ MONITOR_COMMAND("budget", "[MS]", "time that a handler may take; 0: any",
 
 static int cmd_explain(const struct monitor_call *call)
 {
-	const char *what = call->argv[0];
 	char where[80], text[640];
-	struct symbol sym;
 	unsigned long addr;
-	int error = monitor_address(what, &addr);
+	int error = monitor_address(call->argv[0], &addr);
 
 	if (error)
 		return error;
-	/* A bare name is the entry, as for probe add. */
-	if (!char_is_digit(what[0]) && !strchr(what, '+') &&
-	    symtab_lookup(addr, &sym) == 0)
-		addr = symbol_entry(&sym);
 	probe_explain(addr, text, sizeof(text));
 	symtab_text(addr, where, sizeof(where));
 	monitor_print("%s at 0x%lx\n", where, addr);

@@ -149,12 +149,10 @@ static __noinline int command_unknown(char *const *argv, unsigned argc)
 	const struct monitor_command *c;
 	size_t n = 0;
 
-	/* The first word alone first: "probe" itself is no command. */
-	strscpy(typed, argv[0], sizeof(typed));
-	for (unsigned words = 1; words <= min(argc, 2u) && !n; words++) {
-		if (words == 2)
-			snprintf(typed, sizeof(typed), "%s %s", argv[0],
-				 argv[1]);
+	/* "probe ad x" means "probe add"; "uptme x" means one word. */
+	for (unsigned words = min(argc, 2u); words > 0 && !n; words--) {
+		snprintf(typed, sizeof(typed), "%s%s%s", argv[0],
+			 words > 1 ? " " : "", words > 1 ? argv[1] : "");
 		for_each_command(c) {
 			if (command_is_near(c->name, typed))
 				n += scnprintf(near + n, sizeof(near) - n,
@@ -179,8 +177,8 @@ static int run_call(struct monitor_call *call)
 	if (call->argc > most)
 		return monitor_usage(call, "too much: '%s'", call->argv[most]);
 	if (call->argc < least)
-		return monitor_usage(call, "%s argument%s missing",
-				     call->argc ? "an" : "the",
+		return monitor_usage(call, "%u argument%s missing",
+				     least - call->argc,
 				     least - call->argc > 1 ? "s" : "");
 	return call->command->run(call);
 }
@@ -258,12 +256,18 @@ int monitor_run(const char *commands)
 
 /* Help --------------------------------------------------------------------- */
 
+#define HELP_COLUMN 36
+
 static void help_line(const struct monitor_command *c)
 {
-	char use[64];
+	char use[100];
 
 	snprintf(use, sizeof(use), "%s %s", c->name, c->args);
-	monitor_print("  %-36s  %s\n", use, c->help);
+	if (strlen(use) > HELP_COLUMN) {
+		monitor_print("  %s\n", use);
+		*use = '\0';
+	}
+	monitor_print("  %-*s  %s\n", HELP_COLUMN, use, c->help);
 }
 
 static int cmd_help(const struct monitor_call *call)

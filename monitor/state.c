@@ -187,7 +187,8 @@ static void print_jumps(void)
 	struct opt_stats stats;
 
 	opt_stats_get(&stats);
-	monitor_print("optimize %s: %u jumps", modes[opt_mode()], stats.jumps);
+	monitor_print("optimize is %s; jumps that stand: %u", modes[opt_mode()],
+		      stats.jumps);
 	for (unsigned i = JUMP_NONE + 1; i < JUMP_STRATEGIES; i++) {
 		if (stats.by_strategy[i])
 			monitor_print(", %u %s", stats.by_strategy[i],
@@ -262,15 +263,11 @@ MONITOR_COMMAND("sleep", "MS", "wait so many milliseconds, or for Ctrl-C",
 
 /* test, panic -------------------------------------------------------------- */
 
-/* Between two cases: one that was cut short would leave something. */
-static bool stop_testing(void)
-{
-	return terminal_wait(0);
-}
-
 static int cmd_test(const struct monitor_call *call)
 {
-	int failed = tests_run(call->argc ? call->argv[0] : "", stop_testing);
+	/* Ends between two cases: one that was cut short would leave something. */
+	int failed = tests_run(call->argc ? call->argv[0] : "",
+			       monitor_interrupted);
 
 	if (failed == -EINTR)
 		return monitor_fail(failed, "interrupted");

@@ -149,7 +149,7 @@ bool terminal_wait(u64 ns)
 		u64 now = clock_ns(), left = now < end ? end - now : 0;
 
 		if (ahead.n == sizeof(ahead.bytes)) {
-			thread_sleep(left); /* the console keeps the rest */
+			wait_pause(left); /* the console keeps the rest */
 			return false;
 		}
 		c = console_getc(left);
@@ -161,6 +161,11 @@ bool terminal_wait(u64 ns)
 			ahead.bytes[ahead.n++] = (char)c;
 	} while (c >= 0 || clock_ns() < end);
 	return false;
+}
+
+bool monitor_interrupted(void)
+{
+	return terminal_wait(0);
 }
 
 static enum lineedit_event read_line(void)

@@ -67,6 +67,8 @@ class Machine:
         if boots is None:
             raise ValueError(f'machine {self.machine}: there are '
                              f'{", ".join(BOOTS)}')
+        if self.smp < 1:
+            raise ValueError(f'{self.smp} CPUs: there must be one')
         if not self.boot:
             object.__setattr__(self, 'boot', boots[0])
         if self.boot not in boots:

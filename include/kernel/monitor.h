@@ -70,6 +70,9 @@ int monitor_fail(int error, const char *fmt, ...) __printf(2, 3);
 int monitor_usage(const struct monitor_call *call, const char *fmt, ...)
 	__printf(2, 3);
 
+/* Has somebody typed ^C? Commands that take long ask, and end with -EINTR. */
+bool monitor_interrupted(void);
+
 /* Sends what commands print to @sink instead; NULL: to the console. */
 void monitor_output_set(format_sink sink, void *arg);
 

@@ -442,6 +442,7 @@ static int run_rows(void)
 {
 	struct cost cost;
 
+	monitor_print("# bench ARCH NAME INSNS TRAPS LINUX RATIO\n");
 	for (const struct row *r = rows; r < rows + ARRAY_SIZE(rows); r++) {
 		int err = opt_set(r->jump ? OPT_EAGER : OPT_OFF);
 
@@ -451,6 +452,8 @@ static int run_rows(void)
 			return monitor_fail(err, "%s: %s", r->name,
 					    kprobe_reason());
 		print_row(r, &cost);
+		if (monitor_interrupted())
+			return monitor_fail(-EINTR, "interrupted");
 	}
 	return 0;
 }

@@ -302,8 +302,11 @@ static int cover(void)
 	memset(&tally, 0, sizeof(tally));
 	tally.single.name = " single";
 	tally.all.name = " all";
-	while (symtab_next(sym.addr, &sym) == 0)
+	while (symtab_next(sym.addr, &sym) == 0) {
+		if (monitor_interrupted())
+			return monitor_fail(-EINTR, "interrupted");
 		try_function(&sym);
+	}
 	return try_all();
 }
 
@@ -323,4 +326,5 @@ static int cmd_coverage(const struct monitor_call *call __unused)
 	return opt_set(before) ?: err;
 }
 MONITOR_COMMAND("coverage", "",
-		"probe every instruction, alone and all at once", cmd_coverage);
+		"probe every instruction, alone and all at once: takes minutes",
+		cmd_coverage);

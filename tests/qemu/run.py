@@ -423,7 +423,10 @@ def keep(outcome, directory):
 
 def main(argv=None):
     options = arguments(argv)
-    boots = boots_of(options)
+    try:
+        boots = boots_of(options)
+    except ValueError as e:
+        sys.exit(f'run.py: {e}')
     outcomes = []
     with Progress(boots) as progress, \
             ThreadPoolExecutor(options.jobs) as pool:

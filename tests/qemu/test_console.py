@@ -194,14 +194,42 @@ def test_bad_clients_fare_as_documented(machine):
     assert code == 0, out
 
 
-def test_make_run_passes_commands_on(machine):
-    done = subprocess.run(['make', '--no-print-directory', 'run',
-                           f'ARCH={machine}', 'CMD=uptime; sym thread_sleep'],
-                          cwd=ROOT, stdin=subprocess.DEVNULL, text=True,
+def make(*words):
+    done = subprocess.run(['make', '--no-print-directory', *words], cwd=ROOT,
+                          stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           timeout=300, check=False)
-    assert done.returncode == 0, done.stdout
-    assert 'seconds' in done.stdout and 'thread_sleep' in done.stdout
+    return done.returncode, done.stdout
+
+
+def test_make_run_passes_commands_on(machine):
+    code, out = make('run', f'ARCH={machine}', 'CMD=uptime; sym thread_sleep')
+    assert code == 0, out
+    assert 'seconds' in out and 'thread_sleep' in out
+
+
+@pytest.mark.parametrize('goal, words, status, says', [
+    ('run', ['TEST=lock.*'], 0, r'^\d\d? passed, 0 failed'),
+    ('qemu-test', ['SMP=1', 'TEST=nosuch*'], 2, 'no test matches "nosuch'),
+    ('qemu-test', ['SMP=1', 'TEST=lock.*'], 0, r'^\d\d? passed, 0 failed'),
+    ('qemu-test', ['SMP=0'], 2, '0 CPUs: there must be one'),
+    ('run', ['SMP=0'], 2, '0 CPUs: there must be one'),
+    ('run', ['ENDIAN=foo'], 2, 'ENDIAN=foo: there are big and little'),
+    ('run', ['ARCH=arm'], 2, 'ARCH=arm: there are x86_64 and ppc64'),
+])
+def test_make_takes_words_or_says_why_not(goal, words, status, says):
+    code, out = make(goal, *words)
+    assert code == status, out
+    assert re.search(says, out, re.M), out
+
+
+def test_the_first_trace_shows_a_trap():
+    code, out = boot('x86_64', '', '--cmd', 'cpus; guide; cpus')
+    assert code == 0, out
+    before, after = (sum(int(n) for n in re.findall(
+        r'^ *\d+ +\S+.* (\d+) +\d+ *$', half, re.M))
+        for half in out.split('A first trace'))
+    assert after > before, out
 
 
 def test_without_a_terminal_commands_come_from_standard_input(machine):
