@@ -161,3 +161,12 @@ def test_a_backtrace_passes_detours(machine, tmp_path):
         assert entry in frames[at - 1] or 'trace_inner' in frames[at - 1], out
         assert [name in f for name, f in zip(
             ('trace_outer', 'call_outer'), frames[at + 1:])] == [True] * 2, out
+
+
+def test_commands_say_so_where_there_is_nothing_to_show(machine, tmp_path):
+    script = f'source {ROOT}/tools/gdb/sonde.py'
+    with stopped(machine, tmp_path, '-- uptime') as stub:
+        out = gdb(machine, stub, script, 'sonde-tasks', 'sonde-cpus',
+                  'sonde-probes', 'sonde-tasks foo')
+    assert 'Python Exception' not in out and 'Traceback' not in out, out
+    assert "invalid literal for int() with base 0: 'foo'" in out, out

@@ -110,13 +110,28 @@ def live_frames(cpu):
             return
 
 
-class Tasks(gdb.Command):
-    """sonde-tasks [ID]: all threads and where they are; one with its backtrace."""
+class Command(gdb.Command):
+    """One of ours: show() prints. What it cannot read is said in a line."""
 
     def __init__(self):
-        super().__init__('sonde-tasks', gdb.COMMAND_STATUS)
+        super().__init__(self.NAME, gdb.COMMAND_STATUS)
 
     def invoke(self, argument, from_tty):
+        try:
+            self.show(argument)
+        except gdb.MemoryError as e:
+            raise gdb.GdbError(f'{self.NAME}: the kernel is not so far yet, or '
+                               f'lost: {e}') from e
+        except ValueError as e:
+            raise gdb.GdbError(f'{self.NAME}: {e}') from e
+
+
+class Tasks(Command):
+    """sonde-tasks [ID]: all threads and where they are; one with its backtrace."""
+
+    NAME = 'sonde-tasks'
+
+    def show(self, argument):
         wanted = int(argument, 0) if argument else None
         running = {int(c['thread']): c for c in online_cpus()}
         print(f'{"ID":>5}  {"NAME":16} {"STATE":9} {"CPU":>3}  PC')
@@ -138,13 +153,12 @@ class Tasks(gdb.Command):
                     print(f'         {pc:#018x}  {where(pc)}')
 
 
-class Cpus(gdb.Command):
+class Cpus(Command):
     """sonde-cpus: every CPU, its thread and how often it trapped."""
 
-    def __init__(self):
-        super().__init__('sonde-cpus', gdb.COMMAND_STATUS)
+    NAME = 'sonde-cpus'
 
-    def invoke(self, argument, from_tty):
+    def show(self, _):
         kinds = gdb.lookup_type('enum trap_kind').fields()
         for c in online_cpus():
             name = '-'
@@ -160,11 +174,10 @@ class Cpus(gdb.Command):
             print('      ' + ', '.join(f'{n} {k}' for k, n in counts if n))
 
 
-class Probes(gdb.Command):
+class Probes(Command):
     """sonde-probes: every site, what stands in its text, its probes."""
 
-    def __init__(self):
-        super().__init__('sonde-probes', gdb.COMMAND_STATUS)
+    NAME = 'sonde-probes'
 
     def sites(self):
         """The hash table is large and nearly empty: read it at once."""
@@ -179,7 +192,7 @@ class Probes(gdb.Command):
                     yield site
                     site = site['next']
 
-    def invoke(self, argument, from_tty):
+    def show(self, _):
         sites = sorted(self.sites(), key=lambda s: int(s['addr']))
         for s in sites:
             addr = int(s['addr'])
