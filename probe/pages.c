@@ -36,6 +36,9 @@
 #include <lib/string.h>
 #include "window.h"
 
+/* Frames that are looked into before there is a new one. */
+#define TRIES 16
+
 struct window_frame {
 	struct list_head link;
 	phys_t pa;
@@ -45,7 +48,7 @@ struct window_frame {
 };
 
 static struct rb_root pages;
-static LIST_HEAD(frames);
+static LIST_HEAD(frames); /* those with room first */
 static LIST_HEAD(empty_pages);
 static unsigned nr_pages, nr_frames;
 
@@ -79,7 +82,7 @@ static struct window_frame *frame_add(void)
 		return NULL;
 	}
 	fill_breaks(phys_to_virt(frame->pa), PAGE_SIZE);
-	list_add_tail(&frame->link, &frames);
+	list_add(&frame->link, &frames);
 	nr_frames++;
 	return frame;
 }
@@ -300,11 +303,14 @@ bool page_hole(const struct window_page *page, unsigned from, unsigned to,
 int page_add_with_hole(unsigned long va, unsigned from, unsigned to,
 		       unsigned *offset)
 {
-	struct window_frame *frame;
+	for (unsigned tries = 0; tries < TRIES && !list_empty(&frames);
+	     tries++) {
+		struct window_frame *frame =
+			list_first_entry(&frames, struct window_frame, link);
 
-	list_for_each_entry(frame, &frames, link) {
 		if (frame_hole(frame, from, to, offset))
 			return page_add(va, frame);
+		list_move_tail(&frame->link, &frames);
 	}
 	*offset = from;
 	return page_add(va, frame_add());

@@ -43,6 +43,7 @@
 
 struct chunk {
 	struct list_head link;
+	struct list_head unswept; /* if nr_gone > 0 */
 	u8 *code;
 	unsigned used; /* units */
 	unsigned nr_gone;
@@ -54,6 +55,7 @@ struct chunk {
 /* By page of the near area; NULL: nothing of ours there. */
 static struct chunk *chunk_at[NEAR_SIZE >> PAGE_SHIFT];
 static LIST_HEAD(chunks); /* those with room first */
+static LIST_HEAD(unswept);
 static struct chunk *first;
 static unsigned nr_used;
 
@@ -243,6 +245,8 @@ void exec_free(struct exec *x)
 
 	set_owner(chunk, i, n, NULL);
 	bitmap_set_range(chunk->gone, i, n);
+	if (chunk->nr_gone == 0)
+		list_add(&chunk->unswept, &unswept);
 	chunk->nr_gone += n;
 	nr_used -= n;
 	x->at = 0;
@@ -252,6 +256,7 @@ static void chunk_sweep(struct chunk *chunk)
 {
 	size_t i, end;
 
+	list_del(&chunk->unswept);
 	chunk->used -= chunk->nr_gone;
 	chunk->nr_gone = 0;
 	if (chunk->used == 0 && chunk != first) {
@@ -270,13 +275,9 @@ static void chunk_sweep(struct chunk *chunk)
 
 void exec_sweep(void)
 {
-	struct chunk *chunk, *next;
-
 	exec_flush();
-	list_for_each_entry_safe(chunk, next, &chunks, link) {
-		if (chunk->nr_gone > 0)
-			chunk_sweep(chunk);
-	}
+	while (!list_empty(&unswept))
+		chunk_sweep(list_first_entry(&unswept, struct chunk, unswept));
 }
 
 unsigned exec_units_used(void)

@@ -17,6 +17,7 @@
 #include <kernel/smp.h>
 #include <kernel/stop.h>
 #include <kernel/symtab.h>
+#include <kernel/vm.h>
 #include <lib/errno.h>
 #include <lib/string.h>
 #include <probe/jprobe.h>
@@ -25,9 +26,10 @@
 #include <probe/patch.h>
 #include <probe/site.h>
 #include <probe/watch.h>
+#include <tests/cases/patch_area.h>
 
 #define CALLS	  1000
-#define BATCH_MAX 1024
+#define BATCH_MAX 8000
 
 /* What was spent, in ticks of arch_cycles() or, later, in instructions. */
 struct cost {
@@ -286,6 +288,36 @@ static int choose_addresses(unsigned n)
 	return err;
 }
 
+/* All instructions of functions behind this file, which nothing runs meanwhile. */
+static int choose_in_a_row(unsigned n)
+{
+	struct symbol sym = { .addr = (unsigned long)probed_function - 1 };
+	unsigned i = 0;
+	int err = 0;
+
+	mutex_lock(&probe_mutex);
+	while (i < n && (err = symtab_next(sym.addr, &sym)) == 0) {
+		unsigned long pc = symbol_entry(&sym);
+		unsigned long end = sym.addr + sym.size;
+		struct insn insn;
+		const char *why;
+
+		/* No functions: breakpoints. */
+		if (pc == (unsigned long)patch_area ||
+		    !strcmp(sym.file, "bench.c"))
+			continue;
+		for (; pc < end && i < n; pc += insn.len) {
+			insn.len = 0;
+			if (deny_check(pc, &insn, &why) == 0)
+				probe_fill(&probes[i++], pc, false);
+			if (!insn.len)
+				break;
+		}
+	}
+	mutex_unlock(&probe_mutex);
+	return err;
+}
+
 /* Registers row->probes, each on another address, in one call, and removes. */
 static int register_and_remove(const struct row *row, struct cost *add,
 			       struct cost *remove)
@@ -362,6 +394,25 @@ static int measure_unoptimise(const struct row *row, struct cost *cost)
 	return optimise_and_back(row, &up, cost);
 }
 
+/*
+ * A call for each of row->probes instructions in a row, while they become jumps in
+ * the background. The time until the last is one, for each of them.
+ */
+static int measure_background(const struct row *row, struct cost *cost)
+{
+	u64 start;
+	int err = choose_in_a_row(row->probes) ?: opt_set(OPT_ON);
+
+	start = arch_cycles();
+	for (unsigned i = 0; i < row->probes && !err; i++)
+		err = register_kprobe(&probes[i]);
+	err = err ?: opt_sync();
+	*cost = (struct cost){ .insns = insns_of_ticks(arch_cycles() - start,
+						       row->probes) };
+	err = err ?: opt_set(OPT_OFF);
+	return err ?: unregister_kprobes(list, row->probes);
+}
+
 /* clang-format off */
 static const struct row rows[] = {
 	{ "break",	     { 241, 634 },    measure_hit, .probes = 1 },
@@ -408,6 +459,8 @@ static const struct row rows[] = {
 	{ "unpatch",	     { 0, 0 }, measure_unoptimise, .probes = 1 },
 	{ "optimise-1024",   { 0, 0 }, measure_optimise, .probes = 1024 },
 	{ "unoptimise-1024", { 0, 0 }, measure_unoptimise, .probes = 1024 },
+	{ "background-1000", { 0, 0 }, measure_background, .probes = 1000 },
+	{ "background-8000", { 0, 0 }, measure_background, .probes = 8000 },
 };
 /* clang-format on */
 
@@ -467,7 +520,7 @@ static int run_rows(void)
  */
 static int print_stop(enum patch_mode mode)
 {
-	static const struct row row = { .probes = BATCH_MAX };
+	static const struct row row = { .probes = 1024 };
 	struct stop_stats before, after;
 	struct cost up, down;
 	int err;
@@ -497,6 +550,11 @@ static int print_stops(void)
 	return err;
 }
 
+static void *pages_alloc(size_t bytes)
+{
+	return vm_alloc(DIV_ROUND_UP(bytes, PAGE_SIZE), VM_READ | VM_WRITE);
+}
+
 static int cmd_bench(const struct monitor_call *call)
 {
 	bool all = call->argc == 0;
@@ -510,8 +568,8 @@ static int cmd_bench(const struct monitor_call *call)
 
 	/* Its timers would be counted, too. */
 	(void)!probe_budget_set(0);
-	probes = kcalloc(BATCH_MAX, sizeof(*probes));
-	list = kcalloc(BATCH_MAX, sizeof(*list));
+	probes = pages_alloc(BATCH_MAX * sizeof(*probes));
+	list = pages_alloc(BATCH_MAX * sizeof(struct kprobe *));
 	if (probes && list) {
 		for (unsigned i = 0; i < BATCH_MAX; i++)
 			list[i] = &probes[i];
@@ -519,8 +577,8 @@ static int cmd_bench(const struct monitor_call *call)
 	}
 	(void)!opt_set(before);
 	(void)!probe_budget_set(budget);
-	kfree(list);
-	kfree(probes);
+	vm_free(list);
+	vm_free(probes);
 	return err;
 }
 MONITOR_COMMAND("bench", "[stops]",
