@@ -80,6 +80,11 @@ bool mutex_is_held(const struct mutex *m)
 	return READ_ONCE(m->owner) == current;
 }
 
+bool mutex_is_wanted(const struct mutex *m)
+{
+	return READ_ONCE(m->queue.waiters.next) != &m->queue.waiters;
+}
+
 bool mutex_trylock(struct mutex *m)
 {
 	struct thread *nobody = NULL;

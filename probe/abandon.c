@@ -73,7 +73,7 @@ static __noprobe void level_complete(struct hit *h, const struct pt_regs *regs)
 
 static __noprobe bool in_copy(const struct hit *h, unsigned long pc)
 {
-	return pc >= h->site->slot && pc < h->site->slot + ARCH_STEP_SIZE;
+	return pc >= h->site->exec.at && pc < h->site->exec.at + ARCH_STEP_SIZE;
 }
 
 static __noprobe bool in_displaced(const struct detour *d, unsigned long pc)

@@ -60,7 +60,8 @@ static void describe(struct detour *d, struct site *s)
 static int emit(struct detour *d)
 {
 	static u8 code[ARCH_DETOUR_MAX + (REGION_INSNS - 1) * INSN_RELOC_MAX];
-	int len = arch_detour_emit(&d->code, d->site->slot, code, sizeof(code));
+	int len = arch_detour_emit(&d->code, d->site->exec.at, code,
+				   sizeof(code));
 	int err = len < 0 ? len : exec_alloc(&d->exec, (size_t)len);
 
 	if (err)

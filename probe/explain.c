@@ -36,10 +36,10 @@ static void say_plan(struct text *t, const struct site *s)
 		    "plan: emulate: one trap; the engine does what it does\n");
 	else if (plan == PLAN_SLOT)
 		say(t, "plan: slot: one trap; a relocated copy runs at 0x%lx\n",
-		    s->slot + ARCH_STEP_SIZE);
+		    s->exec.at + ARCH_STEP_SIZE);
 	else
 		say(t, "plan: step: two traps; a copy is stepped at 0x%lx\n",
-		    s->slot);
+		    s->exec.at);
 	if (!s->can_slot)
 		say(t, "  not slot: it %s\n", insn_reloc_reason(&s->insn));
 	else if (plan != s->plan)

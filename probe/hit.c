@@ -101,17 +101,17 @@ static __noprobe void displace_with_care(struct cpu *cpu, struct hit *h)
 	bool step = s->can_step && regs_traced(h->regs);
 	unsigned plan = step ? PLAN_STEP : end ? s->end_plan : s->plan;
 
-	if (h->go_on && h->go_on != s->slot + ARCH_STEP_SIZE) {
+	if (h->go_on && h->go_on != s->exec.at + ARCH_STEP_SIZE) {
 		/* A control probe's wish, or a region. */
 		go_on(cpu, h, h->go_on);
 	} else if (plan == PLAN_EMULATE && h == cpu->hits &&
 		   emulate(&s->insn, h->regs)) {
 		displaced(cpu, h, h->regs);
 	} else if (plan != PLAN_STEP && s->can_slot && !end) {
-		go_on(cpu, h, s->slot + ARCH_STEP_SIZE);
+		go_on(cpu, h, s->exec.at + ARCH_STEP_SIZE);
 	} else {
 		h->stepping = true;
-		arch_probe_step_begin(&h->step, &s->insn, s->slot, h->regs);
+		arch_probe_step_begin(&h->step, &s->insn, s->exec.at, h->regs);
 	}
 }
 
@@ -263,7 +263,7 @@ __noprobe bool probe_hit_overran(struct pt_regs *regs, struct trap *t)
 {
 	struct hit *h = level_stepping(this_cpu());
 
-	if (!h || t->pc != h->site->slot + h->site->insn.len)
+	if (!h || t->pc != h->site->exec.at + h->site->insn.len)
 		return false;
 	instruction_pointer_set(regs, t->pc);
 	return probe_hit_step(regs, t);
@@ -308,9 +308,9 @@ static __noprobe void detour_nested(struct pt_regs *regs,
 				    const struct detour *d)
 {
 	miss_all(READ_ONCE(d->site->set));
-	instruction_pointer_set(regs, d->code.post
-					      ? d->site->slot + ARCH_STEP_SIZE
-					      : d->code.displaced);
+	instruction_pointer_set(regs,
+				d->code.post ? d->site->exec.at + ARCH_STEP_SIZE
+					     : d->code.displaced);
 }
 
 __noprobe void probe_hit_detour(struct pt_regs *regs, const struct detour *d)

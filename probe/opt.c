@@ -2,13 +2,15 @@
 /*
  * Breakpoints become jumps, and jumps breakpoints.
  *
- * Work is what opt_again() has noted: a range of addresses in which there are
- * sites to be looked at. work() goes through it from the highest address to the
- * lowest, since that is the order in which jumps depend on each other (arm.c), in
- * batches, and lets others have probe_mutex in between. For each site build.c
- * finds a jump, and arm.c puts it up; or the site is told why not, and is not tried
- * again until something changes near it. Regions come behind the others of their
- * batch, as a change of their own.
+ * Work is what opt_again() has noted: a list of sites to be looked at. work() goes
+ * through it in batches, and lets others have probe_mutex in between. For each site
+ * build.c finds a jump, and arm.c puts it up; or the site is told why not, and is
+ * not tried again until something changes near it. Regions come behind the others of
+ * their batch, as a change of their own.
+ *
+ * Jumps depend on those at higher addresses (arm.c). Batches are in that order, but
+ * the list is not, nor need it be: what comes late takes at most a few jumps below
+ * with it, where batches meet.
  *
  * Only that somebody stays where a region would be changes by itself. Such sites
  * are tried again after a pause, which grows as long as there are any.
@@ -34,31 +36,26 @@
 #define LATER_MIN_NS (100 * NSEC_PER_MSEC)
 #define LATER_MAX_NS (5 * NSEC_PER_SEC)
 
-/* From the site at @low to that at @high. */
-struct range {
-	unsigned long low, high;
-};
-#define NOWHERE ((struct range){ .low = -1ul })
-
 /* All under probe_mutex. */
 static enum opt_mode mode = OPT_ON;
 static bool has_worked;
 static enum jump_strategy wished;
 static bool none_wished;
-static struct range noted = NOWHERE; /* work */
-static struct range later = NOWHERE; /* work from @later_at on */
+static LIST_HEAD(noted); /* work */
+static LIST_HEAD(later); /* work from @later_at on */
 static u64 later_at, later_ns = LATER_MIN_NS;
 static struct wait_queue queue = WAIT_QUEUE(queue);
 
-static bool is_empty(const struct range *r)
+/* Also without probe_mutex, for a guess. */
+static bool is_empty(const struct list_head *list)
 {
-	return READ_ONCE(r->low) > READ_ONCE(r->high);
+	return READ_ONCE(list->next) == list;
 }
 
-static void include(struct range *r, const struct site *s)
+static void put(struct site *s, struct list_head *list)
 {
-	r->low = min(r->low, s->addr);
-	r->high = max(r->high, s->addr);
+	list_del_init(&s->work);
+	list_add_tail(&s->work, list);
 }
 
 void opt_again(struct site *s)
@@ -66,32 +63,25 @@ void opt_again(struct site *s)
 	bool was_done = is_empty(&noted);
 
 	s->no_jump = NULL;
-	include(&noted, s);
+	put(s, &noted);
 	if (was_done && mode == OPT_ON)
 		wake_up(&queue);
 }
-
-static const char somebody_stays[] = "somebody stays where the jump would be";
 
 void opt_later(struct site *s)
 {
 	if (is_empty(&later))
 		later_at = clock_ns() + later_ns;
-	s->no_jump = somebody_stays;
-	include(&later, s);
+	s->no_jump = "somebody stays where the jump would be";
+	put(s, &later);
 	wake_up(&queue);
 }
 
 /* Those who were left for now are work again. */
 static void take_up_later(void)
 {
-	struct site *s = site_at_or_below(later.high);
-
-	for (; s && s->addr >= later.low; s = site_below(s)) {
-		if (s->no_jump == somebody_stays)
-			opt_again(s);
-	}
-	later = NOWHERE;
+	while (!is_empty(&later))
+		opt_again(list_first_entry(&later, struct site, work));
 	later_ns = min(2 * later_ns, LATER_MAX_NS);
 }
 
@@ -211,22 +201,19 @@ static void do_regions(struct site *sites)
 	finish_and_note(&c);
 }
 
-/* Goes on at the highest address that is left. Returns whether there is more. */
+/* Returns whether there is more. */
 static bool do_batch(void)
 {
 	struct site_change c = { .plan_jumps = true };
-	struct site *s = site_at_or_below(noted.high);
-	unsigned long floor = noted.low;
 
-	noted = NOWHERE;
 	has_worked = true;
-	for (; s && s->addr >= floor && c.n < BATCH; s = site_below(s)) {
+	for (unsigned n = 0; n < BATCH && !is_empty(&noted); n++) {
+		struct site *s = list_first_entry(&noted, struct site, work);
+
+		list_del_init(&s->work);
 		if (is_candidate(s))
 			site_touch(s, &c);
 	}
-	/* What is left; what changes near it is added. */
-	if (s && s->addr >= floor)
-		noted = (struct range){ floor, s->addr };
 	if (c.sites) {
 		finish(&c);
 		do_regions(c.sites);
@@ -241,16 +228,23 @@ void opt_changed(void)
 		;
 }
 
+/* Who frees a mutex and takes it again is faster than who is woken up in between. */
+static void let_others(void)
+{
+	mutex_unlock(&probe_mutex);
+	if (mutex_is_wanted(&probe_mutex))
+		wait_pause(NSEC_PER_MSEC);
+	mutex_lock(&probe_mutex);
+}
+
 /* Also what is left for later, if it is time, or if nobody wants to wait. */
 static void work(bool now)
 {
 	mutex_lock(&probe_mutex);
 	if (now || clock_ns() >= later_at)
 		take_up_later();
-	while (!is_empty(&noted) && do_batch()) {
-		mutex_unlock(&probe_mutex);
-		mutex_lock(&probe_mutex);
-	}
+	while (!is_empty(&noted) && do_batch())
+		let_others();
 	if (is_empty(&later))
 		later_ns = LATER_MIN_NS;
 	mutex_unlock(&probe_mutex);

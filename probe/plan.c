@@ -60,14 +60,14 @@ bool plan_can_emulate(const struct insn *insn)
 static int fill_slot(struct site *s)
 {
 	u8 code[ARCH_SLOT_SIZE];
-	unsigned long at = s->slot + ARCH_STEP_SIZE;
+	unsigned long at = s->exec.at + ARCH_STEP_SIZE;
 	u8 *form = code + ARCH_STEP_SIZE;
 	size_t room = sizeof(code) - ARCH_STEP_SIZE;
 	int step_err, len, used, jump = 0;
 
 	for (size_t i = 0; i < sizeof(code); i++)
 		code[i] = arch_break_insn[i % ARCH_BREAK_SIZE];
-	step_err = arch_probe_prepare(&s->insn, s->slot, code);
+	step_err = arch_probe_prepare(&s->insn, s->exec.at, code);
 	s->can_step = step_err == 0;
 	len = arch_insn_relocate(&s->insn, at, form, room);
 	if (len >= 0)

@@ -34,8 +34,8 @@ int site_create(unsigned long addr, const struct insn *insn, struct site **site)
 	s->insn = *insn;
 	s->set = &no_probes;
 	s->exec.site = s;
+	INIT_LIST_HEAD(&s->work);
 	err = exec_alloc(&s->exec, ARCH_SLOT_SIZE);
-	s->slot = s->exec.at;
 	if (!err)
 		err = site_plan_make(s);
 	if (err) {
@@ -72,6 +72,7 @@ void site_unlink(struct site *s)
 		link = &(*link)->next;
 	store_release(link, s->next);
 	rb_erase(&by_addr, &s->node);
+	list_del_init(&s->work);
 	WRITE_ONCE(s->exec.leaving, true);
 	nr_sites--;
 }
@@ -261,7 +262,7 @@ void site_route(struct site *s)
 	if (s->through)
 		at = s->through->code.displaced;
 	else if (s->plan == PLAN_SLOT)
-		at = s->slot + ARCH_STEP_SIZE;
+		at = s->exec.at + ARCH_STEP_SIZE;
 	WRITE_ONCE(s->run_at, at);
 }
 

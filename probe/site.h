@@ -9,6 +9,7 @@
 #include <arch/probe.h>
 #include <arch/text.h>
 #include <kernel/wait.h>
+#include <lib/list.h>
 #include <lib/printf.h>
 #include <lib/rbtree.h>
 #include <probe/kprobe.h>
@@ -50,8 +51,7 @@ struct site {
 	struct probe_set *set;	/* never NULL */
 	unsigned long run_at;	/* where hits go on, or 0: site_route() */
 	struct detour *through; /* ... in this one, whose region they run */
-	unsigned long slot;	/* executable copies: <arch/probe.h> */
-	struct exec exec;	/* where they are */
+	struct exec exec;	/* its slot: <arch/probe.h> */
 	bool can_step;		/* has a copy to step */
 	bool can_slot;		/* has a relocated form */
 	bool can_emulate;	/* its effect can be computed */
@@ -67,6 +67,7 @@ struct site {
 	bool armed;	     /* a breakpoint stands in the text, or a jump */
 	bool changed;	     /* on the list of a change under way */
 	struct site *next_changed;
+	struct list_head work; /* opt.c's */
 };
 
 /* Serialises registration, enabling, and all changes of sites. */

@@ -89,6 +89,8 @@ void mutex_lock(struct mutex *m);
 bool __must_check mutex_trylock(struct mutex *m);
 void mutex_unlock(struct mutex *m);
 bool mutex_is_held(const struct mutex *m); /* by current */
+/* Does somebody wait for it? They may be about to have it. */
+bool mutex_is_wanted(const struct mutex *m);
 
 struct completion {
 	unsigned done;

@@ -200,7 +200,7 @@ class Probes(Command):
             original = ' '.join(f'{int(s["insn"]["bytes"][i]):02x}'
                                 for i in range(int(s['insn']['len'])))
             print(f'{addr:#x}  {where(addr)}  {armed}, instruction '
-                  f'{original}, slot {int(s["slot"]):#x}')
+                  f'{original}, slot {int(s["exec"]["at"]):#x}')
             p = s['probes']
             while int(p):
                 handler = int(p['pre_handler'] or p['post_handler'])
