@@ -232,6 +232,16 @@ def test_the_first_trace_shows_a_trap():
     assert after > before, out
 
 
+def test_it_ends_when_nobody_reads_on(machine):
+    with subprocess.Popen([RUN, '--machine', machine], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline()
+        process.stdout.close()
+        process.wait(timeout=60)
+        assert b'Traceback' not in process.stderr.read()
+
+
 def test_without_a_terminal_commands_come_from_standard_input(machine):
     code, out = batch(machine, typed=b'uptime\n')
     assert code == 0, out
