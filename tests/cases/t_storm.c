@@ -28,11 +28,12 @@
 #include <tests/random.h>
 #include <tests/test.h>
 
-#define PROBES	 6  /* of each thread */
-#define STEPS	 24 /* of each thread, at least */
-#define PLACES	 256
+#define PROBES	      6	 /* of each thread */
+#define STEPS	      24 /* of each thread, at least */
+#define STEPS_IN_RAIN 6	 /* the same */
+#define PLACES	      256
 
-#define STORM_NS (500 * NSEC_PER_MSEC)
+#define STORM_NS      (500 * NSEC_PER_MSEC)
 
 BOOT_OPTION(storm, "SECONDS", "suites *storm: how long each case takes", NULL);
 
@@ -262,8 +263,9 @@ static void storm(void *arg)
 {
 	u64 seed = 977 * ((unsigned long)arg + 1);
 	struct model *models = kcalloc(PROBES, sizeof(*models));
+	unsigned least = READ_ONCE(raining) ? STEPS_IN_RAIN : STEPS;
 
-	for (unsigned i = 0; models && (i < STEPS || !READ_ONCE(over)); i++) {
+	for (unsigned i = 0; models && (i < least || !READ_ONCE(over)); i++) {
 		struct model *m = &models[random_below(&seed, PROBES)];
 
 		switch (random_below(&seed, 4)) {
@@ -339,22 +341,22 @@ static void blow(bool rain)
 	wrong_calls = wrong_states = steps = calls = 0;
 	over = false;
 	place_constants();
+	if (rain)
+		rain_begin();
 	for (unsigned i = 0; i < cpu_count; i++) {
 		callers[i] = thread_create_on("caller", BIT(i), caller, NULL);
 		storms[i] = thread_create("storm", storm,
 					  (void *)(unsigned long)i);
 		ASSERT_TRUE(callers[i] && storms[i]);
 	}
-	if (rain)
-		rain_begin();
 	thread_sleep(rain ? storm_ns() / 2 : storm_ns());
-	if (rain)
-		rain_end();
 	WRITE_ONCE(over, true);
 	for (unsigned i = 0; i < cpu_count; i++) {
 		thread_join(storms[i]);
 		thread_join(callers[i]);
 	}
+	if (rain)
+		rain_end();
 	check_constants();
 	test_note("%lu changes, %lu calls", steps, calls);
 }
