@@ -205,17 +205,21 @@ __noprobe void probe_hit_break(struct pt_regs *regs)
 
 /* ... here the copy is stepped, if there is a need for it ... */
 
+/* Each sees where the instruction has led, and has no say in it. */
 static __noprobe void run_post(struct cpu *cpu, struct hit *h)
 {
 	struct kprobe *p;
 
-	for (; (p = *h->turn); h->turn++)
+	for (; (p = *h->turn); h->turn++) {
 		p->call_post(p, h->regs, 0);
+		instruction_pointer_set(h->regs, h->go_on);
+	}
 	level_end(cpu);
 }
 
 static __noprobe void resume_post(struct cpu *cpu, struct hit *h)
 {
+	instruction_pointer_set(h->regs, h->go_on);
 	h->turn++;
 	run_post(cpu, h);
 }
@@ -232,6 +236,7 @@ static __noprobe void displaced(struct cpu *cpu, struct hit *h,
 	barrier();
 	h->regs = regs;
 	h->resume = resume_post;
+	h->go_on = instruction_pointer(regs);
 	h->turn = h->set->probes;
 	run_post(cpu, h);
 }

@@ -5,7 +5,9 @@
  * A handler runs with interrupts off, on the CPU and the stack of the probed
  * code, in whatever context that runs; it must not sleep or take locks. It sees
  * the registers as they are just before the probed instruction, with
- * instruction_pointer() its address; what it writes to them takes effect.
+ * instruction_pointer() its address; what it writes to them takes effect, but for
+ * the pc: that takes a control probe. Then the instruction does not run, and no
+ * post-handler is called. A post-handler sees the registers, and the pc, behind it.
  */
 #ifndef SONDE_PROBE_KPROBE_H
 #define SONDE_PROBE_KPROBE_H

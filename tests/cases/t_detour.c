@@ -96,13 +96,17 @@ static int note(struct kprobe *p, struct pt_regs *regs)
 	return 0;
 }
 
-static void note_post(struct kprobe *p, struct pt_regs *regs __unused,
+static unsigned long end_pc;
+
+static void note_post(struct kprobe *p, struct pt_regs *regs,
 		      unsigned long flags __unused)
 {
 	order[nr_order++ % ARRAY_SIZE(order)] = 100 + (unsigned)p->offset;
+	end_pc = instruction_pointer(regs);
+	instruction_pointer_set(regs, 0);
 }
 
-/* @n probes, each second one with a post-handler if @post. */
+/* @n probes, the first two with post-handlers if @post. */
 static void check_order(unsigned n, bool post)
 {
 	static struct kprobe ps[10];
@@ -116,7 +120,7 @@ static void check_order(unsigned n, bool post)
 		ps[i] = (struct kprobe){ .addr = first.addr,
 					 .offset = i,
 					 .pre_handler = note };
-		if (post && i == 1)
+		if (post && i < 2)
 			ps[i].post_handler = note_post;
 	}
 	ASSERT_EQ(unregister_kprobe(&first), 0);
@@ -125,11 +129,13 @@ static void check_order(unsigned n, bool post)
 	EXPECT_TRUE(is_jump(&ps[0]));
 	nr_order = 0;
 	EXPECT_EQ(detour_target(4, 2), 42);
-	EXPECT_EQ(nr_order, n + post);
+	EXPECT_EQ(nr_order, n + 2 * post);
 	for (unsigned i = 0; i < n; i++)
 		EXPECT_EQ(order[i], i);
+	for (unsigned i = 0; post && i < 2; i++)
+		EXPECT_EQ(order[n + i], 100 + i);
 	if (post)
-		EXPECT_EQ(order[n], 101);
+		EXPECT_EQ(end_pc, ps[0].addr + site_find(ps[0].addr)->insn.len);
 	EXPECT_FALSE(arch_irqs_disabled());
 	EXPECT_EQ(unregister_kprobes(all, n), 0);
 }

@@ -147,10 +147,17 @@ static int go_elsewhere(struct kprobe *p __unused, struct pt_regs *regs)
 	return 1;
 }
 
+static void end_elsewhere(struct kprobe *p, struct pt_regs *regs,
+			  unsigned long flags __unused)
+{
+	go_elsewhere(p, regs);
+}
+
 TEST(probe, only_a_control_probe_changes_the_pc)
 {
 	struct kprobe plain = { .symbol_name = "probe_target",
-				.pre_handler = go_elsewhere };
+				.pre_handler = go_elsewhere,
+				.post_handler = end_elsewhere };
 	struct kprobe control = { .symbol_name = "probe_target",
 				  .pre_handler = go_elsewhere,
 				  .flags = KPROBE_FLAG_CONTROL };
