@@ -12,6 +12,7 @@
 #include <probe/hit.h>
 #include <probe/opt.h>
 #include <tests/cases/isolate.h>
+#include <tests/cases/memory.h>
 
 static bool looping;
 static unsigned abandoned;
@@ -75,14 +76,10 @@ TEST(isolate_cpus, a_handler_that_several_cpus_find_overdue_is_abandoned_once)
 	abandon_twice(0);
 }
 
-static void hammer(void *arg)
+static void hammer(void *number __unused)
 {
-	unsigned long *wrong = arg;
-
-	for (long i = 0; i < 500; i++) {
-		if (isolate_target(i, 1) != i * 10 + 1)
-			__atomic_fetch_add(wrong, 1, __ATOMIC_RELAXED);
-	}
+	for (long i = 0; i < 500; i++)
+		EXPECT_EQ(isolate_target(i, 1), i * 10 + 1);
 }
 
 TEST(isolate_cpus, faulting_handlers_on_all_cpus_leave_exact_counts)
@@ -95,29 +92,13 @@ TEST(isolate_cpus, faulting_handlers_on_all_cpus_leave_exact_counts)
 		{ .symbol_name = "isolate_target", .post_handler = null_post }
 	};
 	struct kprobe *all[] = { &bad[0], &bad[1], &good, &bad[2] };
-	struct thread *threads[MAX_CPUS];
-	unsigned long wrong = 0;
 
 	ASSERT_EQ(register_kprobes(all, 4), 0);
-	for (unsigned i = 0; i < cpu_count; i++) {
-		threads[i] = thread_create_on("hammer", BIT(i), hammer, &wrong);
-		ASSERT_TRUE(threads[i]);
-	}
-	for (unsigned i = 0; i < cpu_count; i++)
-		thread_join(threads[i]);
-	EXPECT_EQ(wrong, 0);
+	on_all_cpus(hammer);
 	EXPECT_EQ(good.nhit + good.nmissed, 500UL * cpu_count);
 	for (unsigned i = 0; i < 3; i++)
 		EXPECT_EQ(bad[i].verdict, KPROBE_FAULTED);
 	EXPECT_EQ(unregister_kprobes(all, 4), 0);
-}
-
-static void call_once(void *arg)
-{
-	unsigned long *wrong = arg;
-
-	if (isolate_target(4, 2) != 42)
-		__atomic_fetch_add(wrong, 1, __ATOMIC_RELAXED);
 }
 
 TEST(isolate_cpus, endless_handlers_on_all_cpus_but_one_are_all_abandoned)
@@ -125,7 +106,6 @@ TEST(isolate_cpus, endless_handlers_on_all_cpus_but_one_are_all_abandoned)
 	struct kprobe bad = { .symbol_name = "isolate_target",
 			      .pre_handler = loop_pre };
 	struct thread *threads[MAX_CPUS];
-	unsigned long wrong = 0;
 	u64 budget = probe_budget();
 
 	if (cpu_count < 2)
@@ -134,13 +114,12 @@ TEST(isolate_cpus, endless_handlers_on_all_cpus_but_one_are_all_abandoned)
 	ASSERT_EQ(probe_budget_set(20 * NSEC_PER_MSEC), 0);
 	ASSERT_EQ(register_kprobe(&bad), 0);
 	for (unsigned i = 0; i + 1 < cpu_count; i++) {
-		threads[i] = thread_create_on("once", BIT(i), call_once,
-					      &wrong);
+		threads[i] = thread_create_on("once", BIT(i), call_target,
+					      NULL);
 		ASSERT_TRUE(threads[i]);
 	}
 	for (unsigned i = 0; i + 1 < cpu_count; i++)
 		thread_join(threads[i]);
-	EXPECT_EQ(wrong, 0);
 	EXPECT_EQ(bad.verdict, KPROBE_OVERDUE);
 	EXPECT_EQ(unregister_kprobe(&bad), 0);
 	ASSERT_EQ(probe_budget_set(budget), 0);
@@ -156,22 +135,6 @@ static int loop_together_pre(struct kprobe *p __unused,
 	for (;;)
 		barrier();
 	return 0;
-}
-
-static unsigned long call_on_each_cpu(void)
-{
-	struct thread *threads[MAX_CPUS];
-	unsigned long wrong = 0;
-
-	for (unsigned i = 0; i < cpu_count; i++) {
-		threads[i] = thread_create_on("once", BIT(i), call_once,
-					      &wrong);
-		if (!threads[i])
-			FAIL("no memory for a thread");
-	}
-	for (unsigned i = 0; i < cpu_count; i++)
-		thread_join(threads[i]);
-	return wrong;
 }
 
 /* On a busy host one may be abandoned before another has come: once more then. */
@@ -193,7 +156,7 @@ TEST(isolate_cpus,
 	for (unsigned i = 0; i < TRIES; i++) {
 		loopers = 0;
 		EXPECT_EQ(enable_kprobe(&bad), 0);
-		EXPECT_EQ(call_on_each_cpu(), 0);
+		on_all_cpus(call_target);
 		EXPECT_EQ(bad.verdict, KPROBE_OVERDUE);
 		if (loopers == cpu_count)
 			break;
@@ -213,7 +176,6 @@ TEST(isolate_cpus, an_endless_handler_does_not_keep_the_machine_from_stopping)
 	struct kprobe bad = { .symbol_name = "isolate_target",
 			      .pre_handler = loop_pre };
 	struct thread *thread;
-	unsigned long wrong = 0;
 	u64 budget = probe_budget();
 
 	if (cpu_count < 2)
@@ -221,7 +183,7 @@ TEST(isolate_cpus, an_endless_handler_does_not_keep_the_machine_from_stopping)
 	ASSERT_EQ(thread_set_affinity(current, BIT(0)), 0);
 	ASSERT_EQ(probe_budget_set(20 * NSEC_PER_MSEC), 0);
 	ASSERT_EQ(register_kprobe(&bad), 0);
-	thread = thread_create_on("once", BIT(1), call_once, &wrong);
+	thread = thread_create_on("once", BIT(1), call_target, NULL);
 	ASSERT_TRUE(thread);
 	while (READ_ONCE(bad.nhit) == 0)
 		thread_yield();

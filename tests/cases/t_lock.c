@@ -111,51 +111,50 @@ static void note(const char *what, const struct spinlock *l)
 		spin_unlock((struct spinlock *)l);
 }
 
-static unsigned long rules_begin(void)
+static void check_rule(void (*fn)(void))
 {
-	unsigned long flags = arch_irq_save();
+	unsigned long flags;
 
+	if (!DEBUG_BUILD)
+		SKIP("needs DEBUG=1");
+	flags = arch_irq_save();
 	complaint = "";
 	complaints = 0;
 	real_hook = lock_violation;
 	lock_violation = note;
-	return flags;
-}
-
-static void rules_end(unsigned long flags)
-{
+	fn();
 	lock_violation = real_hook;
 	arch_irq_restore(flags);
 }
 
-TEST(lock, a_lower_rank_after_a_higher_one_is_a_violation)
+/* A case with interrupts off whose violations are only noted. */
+#define TEST_RULE(name_)                  \
+	static void rule_##name_(void);   \
+	TEST(lock, name_)                 \
+	{                                 \
+		check_rule(rule_##name_); \
+	}                                 \
+	static void rule_##name_(void)
+
+TEST_RULE(a_lower_rank_after_a_higher_one_is_a_violation)
 {
 	struct spinlock low = SPINLOCK("low", RANK_WAIT);
 	struct spinlock high = SPINLOCK("high", RANK_LEAF);
-	unsigned long flags;
 
-	if (!DEBUG_BUILD)
-		SKIP("needs DEBUG=1");
-	flags = rules_begin();
 	spin_lock(&high);
 	spin_lock(&low);
 	spin_unlock(&low);
 	spin_unlock(&high);
-	rules_end(flags);
 	EXPECT_EQ(complaints, 1);
 	EXPECT_STREQ(complaint, "taken after a lock of a higher rank");
 }
 
-TEST(lock, an_equal_rank_is_a_violation_unless_nested)
+TEST_RULE(an_equal_rank_is_a_violation_unless_nested)
 {
 	struct spinlock a = SPINLOCK("a", RANK_LEAF);
 	struct spinlock b = SPINLOCK("b", RANK_LEAF);
-	unsigned long flags;
 	unsigned before;
 
-	if (!DEBUG_BUILD)
-		SKIP("needs DEBUG=1");
-	flags = rules_begin();
 	spin_lock(&a);
 	spin_lock_nested(&b);
 	before = complaints;
@@ -163,22 +162,17 @@ TEST(lock, an_equal_rank_is_a_violation_unless_nested)
 	spin_lock(&b);
 	spin_unlock(&b);
 	spin_unlock(&a);
-	rules_end(flags);
 	EXPECT_EQ(before, 0);
 	EXPECT_EQ(complaints, 1);
 }
 
-TEST(lock, rising_ranks_are_none_in_whatever_order_they_are_freed)
+TEST_RULE(rising_ranks_are_none_in_whatever_order_they_are_freed)
 {
 	struct spinlock a = SPINLOCK("a", RANK_WAIT);
 	struct spinlock b = SPINLOCK("b", RANK_RUNQ);
 	struct spinlock c = SPINLOCK("c", RANK_LEAF);
 	unsigned all, without_a, none;
-	unsigned long flags;
 
-	if (!DEBUG_BUILD)
-		SKIP("needs DEBUG=1");
-	flags = rules_begin();
 	spin_lock(&a);
 	spin_lock(&b);
 	spin_lock(&c);
@@ -188,80 +182,59 @@ TEST(lock, rising_ranks_are_none_in_whatever_order_they_are_freed)
 	spin_unlock(&c);
 	spin_unlock(&b);
 	none = locks_held();
-	rules_end(flags);
 	EXPECT_EQ(complaints, 0);
 	EXPECT_EQ(all, BIT(RANK_WAIT) | BIT(RANK_RUNQ) | BIT(RANK_LEAF));
 	EXPECT_EQ(without_a, BIT(RANK_RUNQ) | BIT(RANK_LEAF));
 	EXPECT_EQ(none, 0);
 }
 
-TEST(lock, a_lock_got_by_trying_does_not_hide_a_higher_one)
+TEST_RULE(a_lock_got_by_trying_does_not_hide_a_higher_one)
 {
 	struct spinlock low = SPINLOCK("low", RANK_WAIT);
 	struct spinlock middle = SPINLOCK("middle", RANK_RUNQ);
 	struct spinlock high = SPINLOCK("high", RANK_LEAF);
-	unsigned long flags;
 	int err;
 
-	if (!DEBUG_BUILD)
-		SKIP("needs DEBUG=1");
-	flags = rules_begin();
 	spin_lock(&high);
 	err = spin_trylock(&low);
 	spin_lock(&middle);
 	spin_unlock(&middle);
 	spin_unlock(&low);
 	spin_unlock(&high);
-	rules_end(flags);
 	EXPECT_EQ(err, 0);
 	EXPECT_EQ(complaints, 1);
 }
 
-TEST(lock, taking_twice_is_told_before_it_hangs)
+TEST_RULE(taking_twice_is_told_before_it_hangs)
 {
 	struct spinlock l = SPINLOCK("case", RANK_LEAF);
-	unsigned long flags;
 
-	if (!DEBUG_BUILD)
-		SKIP("needs DEBUG=1");
-	flags = rules_begin();
 	spin_lock(&l);
 	spin_lock(&l);
 	spin_unlock(&l);
-	rules_end(flags);
 	EXPECT_GE(complaints, 1);
 	EXPECT_STREQ(complaint, "taken twice by one CPU");
 }
 
-TEST(lock, freeing_what_one_does_not_hold_is_a_violation)
+TEST_RULE(freeing_what_one_does_not_hold_is_a_violation)
 {
 	struct spinlock l = SPINLOCK("case", RANK_LEAF);
-	unsigned long flags;
 
-	if (!DEBUG_BUILD)
-		SKIP("needs DEBUG=1");
-	flags = rules_begin();
 	spin_unlock(&l);
-	rules_end(flags);
 	EXPECT_EQ(complaints, 1);
 	EXPECT_STREQ(complaint, "freed by a CPU that does not hold it");
 }
 
-TEST(lock, taking_with_interrupts_on_is_a_violation)
+TEST_RULE(taking_with_interrupts_on_is_a_violation)
 {
 	struct spinlock l = SPINLOCK("case", RANK_LEAF);
-	unsigned long flags;
 
-	if (!DEBUG_BUILD)
-		SKIP("needs DEBUG=1");
-	flags = rules_begin();
 	preempt_disable(); /* the list of locks held is the CPU's */
 	arch_irq_enable();
 	spin_lock(&l);
 	arch_irq_disable();
 	spin_unlock(&l);
 	preempt_enable_no_resched();
-	rules_end(flags);
 	EXPECT_GE(complaints, 1);
 	EXPECT_STREQ(complaint, "taken with interrupts on");
 }

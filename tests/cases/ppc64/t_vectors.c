@@ -14,24 +14,11 @@
 #include <lib/errno.h>
 #include <lib/string.h>
 #include <probe/kprobe.h>
-#include <tests/test.h>
+#include <tests/cases/vectors.h>
 
 static __noclone void probed(void)
 {
 	barrier();
-}
-
-static bool is_aligned(const struct pt_regs *regs)
-{
-	return IS_ALIGNED((unsigned long)regs, 16);
-}
-
-static bool on_nmi_stack(const void *p)
-{
-	unsigned long top = arch_this_cpu()->nmi_sp;
-
-	return (unsigned long)p < top &&
-	       (unsigned long)p >= top - TRAP_STACK_SIZE;
 }
 
 /* A breakpoint --------------------------------------------------------------- */
