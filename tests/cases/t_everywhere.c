@@ -224,10 +224,14 @@ static bool find_hot(struct everywhere *e)
 {
 	struct symbol sym = { 0 };
 	static struct drill d; /* large */
+	enum opt_mode mode = opt_mode();
 	int err;
 
 	if (!drill_init(e, &d))
 		return false;
+	/* With so many probes as are to come, jumps are planned at once. */
+	if (mode == OPT_ON)
+		EXPECT_EQ(opt_set(OPT_EAGER), 0);
 	while (symtab_next(sym.addr, &sym) == 0) {
 		if (!add(e, &e->functions, symbol_entry(&sym)))
 			return false;
@@ -239,6 +243,7 @@ static bool find_hot(struct everywhere *e)
 	EXPECT_EQ(register_kprobes(d.list, DRILL), 0);
 	EXPECT_EQ(unregister_kprobes(d.list, DRILL), 0);
 	EXPECT_EQ(unregister_kprobes(e->functions.list, e->functions.n), 0);
+	EXPECT_EQ(opt_set(mode), 0);
 	return true;
 }
 
