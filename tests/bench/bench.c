@@ -368,7 +368,7 @@ static int optimise_and_back(const struct row *row, struct cost *up,
 	if (err)
 		return err;
 	*up = *down = (struct cost){ 0 };
-	/* Once, for what the first region in a kernel's life needs to know. */
+	/* Once, for what regions need to know about the functions there. */
 	err = opt_sync() ?: opt_set(OPT_OFF);
 	start = arch_cycles();
 	err = err ?: opt_sync();
