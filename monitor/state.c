@@ -181,14 +181,11 @@ MONITOR_COMMAND("patch", "[break|stop]", "how text is changed", cmd_patch);
 
 static void print_jumps(void)
 {
-	static const char *const modes[] = {
-		[OPT_OFF] = "off", [OPT_ON] = "on", [OPT_EAGER] = "eager"
-	};
 	struct opt_stats stats;
 
 	opt_stats_get(&stats);
-	monitor_print("optimize is %s; jumps that stand: %u", modes[opt_mode()],
-		      stats.jumps);
+	monitor_print("optimize is %s; jumps that stand: %u",
+		      opt_mode_name(opt_mode()), stats.jumps);
 	for (unsigned i = JUMP_NONE + 1; i < JUMP_STRATEGIES; i++) {
 		if (stats.by_strategy[i])
 			monitor_print(", %u %s", stats.by_strategy[i],

@@ -255,7 +255,7 @@ static bool is_on(void)
 	return READ_ONCE(mode) != OPT_OFF;
 }
 
-/* Is left for later, and for how long. */
+/* Until what was left for later is due. */
 static u64 time_left(void)
 {
 	u64 now = clock_ns(), at = READ_ONCE(later_at);
@@ -318,12 +318,20 @@ int opt_set(enum opt_mode new_mode)
 	return 0;
 }
 
+static const char *const mode_names[] = {
+	[OPT_OFF] = "off",
+	[OPT_ON] = "on",
+	[OPT_EAGER] = "eager",
+};
+
+const char *opt_mode_name(enum opt_mode m)
+{
+	return mode_names[m];
+}
+
 int opt_parse(const char *name)
 {
-	static const char *const names[] = {
-		[OPT_OFF] = "off", [OPT_ON] = "on", [OPT_EAGER] = "eager"
-	};
-	int i = match_string(names, ARRAY_SIZE(names), name);
+	int i = match_string(mode_names, ARRAY_SIZE(mode_names), name);
 
 	return i < 0 ? i : opt_set((enum opt_mode)i);
 }
@@ -338,13 +346,18 @@ int opt_sync(void)
 	return 0;
 }
 
-void opt_wish(enum jump_strategy wish)
+static void set_wish(enum jump_strategy wish, bool none)
 {
 	mutex_lock(&probe_mutex);
 	wished = wish;
-	none_wished = false;
+	none_wished = none;
 	site_for_each(note, NULL);
 	mutex_unlock(&probe_mutex);
+}
+
+void opt_wish(enum jump_strategy wish)
+{
+	set_wish(wish, false);
 }
 
 int opt_wish_parse(const char *name)
@@ -357,8 +370,7 @@ int opt_wish_parse(const char *name)
 	}
 	if (strcmp(name, "any") != 0 && strcmp(name, "off") != 0)
 		return -EINVAL;
-	opt_wish(JUMP_NONE);
-	none_wished = strcmp(name, "off") == 0;
+	set_wish(JUMP_NONE, strcmp(name, "off") == 0);
 	return 0;
 }
 BOOT_OPTION(jump, "any|own|pun|branch|region|off",

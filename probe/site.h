@@ -38,7 +38,7 @@ struct exec {
 /*
  * One instrumented instruction; at most one per address.
  *
- *	site_get()	decoded, slot filled, not findable
+ *	site_create()	decoded, slot filled, not findable
  *	site_publish()	findable, text unchanged
  *	armed		a breakpoint stands in the text; later perhaps a jump
  *	site_unlink()	text restored; not findable, perhaps still in use
@@ -172,7 +172,7 @@ struct site *site_below(struct site *s); /* the one before, or NULL */
 
 /*
  * A change of some sites: who was touched and what became garbage. site.c
- * collects, probe.c arms and frees.
+ * collects, arm.c makes the text follow, probe.c frees.
  */
 struct site_change {
 	struct site *sites;

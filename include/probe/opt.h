@@ -29,6 +29,7 @@ int opt_set(enum opt_mode mode);
 enum opt_mode opt_mode(void);
 /* "off", "on", "eager"; -EINVAL for anything else. */
 int __must_check opt_parse(const char *name);
+const char *opt_mode_name(enum opt_mode mode);
 /*
  * Returns when there is nothing left to do, on or off. What waits for who stays
  * where its jump would be is tried once more.
