@@ -62,14 +62,9 @@ void monitor_boot(void)
 
 static int cmd_help_boot(const struct monitor_call *call __unused)
 {
-	char use[64];
-
-	for_each_boot_option(o) {
-		snprintf(use, sizeof(use), "%s=%s", o->name, o->values);
-		monitor_print("  %-36s  %s\n", use, o->help);
-	}
-	monitor_print("  %-36s  %s\n", "-- COMMANDS",
-		      "run these in the monitor, and leave");
+	for_each_boot_option(o)
+		help_line(o->name, "=", o->values, o->help);
+	help_line("--", " ", "COMMANDS", "run these in the monitor, and leave");
 	return 0;
 }
 MONITOR_COMMAND("help boot", "", "what the kernel's command line may say",

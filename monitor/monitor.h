@@ -26,6 +26,9 @@ const struct monitor_command *command_find(char *const *argv, unsigned argc,
 int command_split(const char *text, char *words, size_t size, char **argv);
 /* Runs one command of @argc words, and says what is wrong with it. */
 int command_run(char *const *argv, unsigned argc);
+/* One line of help: how something is used, and what for. */
+void help_line(const char *name, const char *between, const char *values,
+	       const char *help);
 
 /* terminal.c --------------------------------------------------------------- */
 
@@ -42,7 +45,7 @@ void terminal_interrupt_end(void);
 
 /* look.c ------------------------------------------------------------------- */
 
-/* "0x1234", "1234" or "SYM[+OFF]", as probes mean it; says what is wrong if it returns an error. */
+/* "0x1234", "1234" or "SYM[+OFF]", as probes mean it; prints what is wrong. */
 int __must_check monitor_address(const char *text, unsigned long *addr);
 /* Says why @text names no address or too many; returns @error. */
 int monitor_symbol_fail(const char *text, int error);

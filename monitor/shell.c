@@ -258,16 +258,17 @@ int monitor_run(const char *commands)
 
 #define HELP_COLUMN 36
 
-static void help_line(const struct monitor_command *c)
+void help_line(const char *name, const char *between, const char *values,
+	       const char *help)
 {
 	char use[100];
 
-	snprintf(use, sizeof(use), "%s %s", c->name, c->args);
+	snprintf(use, sizeof(use), "%s%s%s", name, between, values);
 	if (strlen(use) > HELP_COLUMN) {
 		monitor_print("  %s\n", use);
 		*use = '\0';
 	}
-	monitor_print("  %-*s  %s\n", HELP_COLUMN, use, c->help);
+	monitor_print("  %-*s  %s\n", HELP_COLUMN, use, help);
 }
 
 static int cmd_help(const struct monitor_call *call)
@@ -282,7 +283,7 @@ static int cmd_help(const struct monitor_call *call)
 	for_each_command(c) {
 		if (strncmp(c->name, about, strlen(about)))
 			continue;
-		help_line(c);
+		help_line(c->name, " ", c->args, c->help);
 		any = true;
 	}
 	if (!any)
