@@ -11,6 +11,7 @@
 #include <probe/opt.h>
 #include <probe/patch.h>
 #include <probe/site.h>
+#include <tests/cases/handlers.h>
 
 /* Straight on, by instructions of many lengths. */
 static __noinline __noclone unsigned long target(unsigned long a)
@@ -67,11 +68,6 @@ static void end(struct kprobe *p __unused, struct pt_regs *regs __unused,
 		WRITE_ONCE(my_ends, my_ends + 1);
 }
 
-static int see(struct kprobe *p __unused, struct pt_regs *regs __unused)
-{
-	return 0;
-}
-
 static void expect_both(void)
 {
 	WRITE_ONCE(mine, 0);
@@ -118,7 +114,7 @@ static bool place(struct kprobe *p, enum jump_strategy s)
 		return false;
 	for (unsigned i = 0; i < sym.size; i++) {
 		*p = (struct kprobe){ .addr = sym.addr + i,
-				      .pre_handler = see };
+				      .pre_handler = good_pre };
 		if (register_kprobe(p))
 			continue;
 		if (is_jump(p, s))
@@ -154,7 +150,8 @@ static void come_and_go(const struct kprobe *there, enum jump_strategy s)
 
 #define ROUNDS 4
 
-static void storm(enum jump_strategy s, enum patch_mode mode)
+/* False if this kind of jump can stand nowhere. */
+static bool storm(enum jump_strategy s, enum patch_mode mode)
 {
 	enum patch_mode before = patch_mode();
 	static struct thread *threads[MAX_CPUS];
@@ -164,7 +161,7 @@ static void storm(enum jump_strategy s, enum patch_mode mode)
 	opt_wish(s);
 	if (!place(&there, s)) {
 		opt_wish(JUMP_NONE);
-		return;
+		return false;
 	}
 	test_note("%s: +%lu", jump_strategy_name(s),
 		  there.addr - (unsigned long)target);
@@ -184,13 +181,18 @@ static void storm(enum jump_strategy s, enum patch_mode mode)
 	EXPECT_EQ(unregister_kprobe(&there), 0);
 	patch_mode_set(before);
 	opt_wish(JUMP_NONE);
+	return true;
 }
 
 static void storms(enum patch_mode mode)
 {
+	unsigned kinds = 0;
+
 	result = target(4);
 	for (unsigned s = JUMP_NONE + 1; s < JUMP_STRATEGIES; s++)
-		storm(s, mode);
+		kinds += storm(s, mode);
+	/* Own, pun and region; or branch. */
+	EXPECT_EQ(kinds, ARCH_JUMP_PUNS ? 3 : 1);
 }
 
 TEST(jump_post, an_end_is_told_of_each_beginning_by_break)

@@ -286,7 +286,7 @@ static void storm(void *arg)
 			expect(models[k].enabled ||
 			       models[k].hits ==
 				       READ_ONCE(models[k].probe.nhit));
-		__atomic_fetch_add(&steps, 1, __ATOMIC_RELAXED);
+		count_at(&steps);
 	}
 	expect(models);
 	for (unsigned k = 0; models && k < PROBES; k++)
