@@ -52,7 +52,10 @@ static bool is_idle(const struct thread *t)
 	return t >= idle_threads && t < idle_threads + MAX_CPUS;
 }
 
-/* @rq is locked, so nobody may change this; but see for yourself, compiler. */
+/*
+ * Who has the lock of @rq is alone with it, if all keep to that. Read again, or the
+ * compiler would compare what it has just written with itself.
+ */
 static bool is_runq_of(const struct runq *rq, const struct thread *t)
 {
 	return rq == &per_cpu(runqs, READ_ONCE(t->cpu));

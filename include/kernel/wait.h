@@ -97,10 +97,6 @@ struct completion {
 	struct wait_queue queue;
 };
 
-#define COMPLETION(c)                          \
-	{                                      \
-		.queue = WAIT_QUEUE((c).queue) \
-	}
 void completion_init(struct completion *c);
 void complete(struct completion *c);
 void complete_wait(struct completion *c);
