@@ -37,7 +37,7 @@
 #include "window.h"
 
 /* Frames that are looked into before there is a new one. */
-#define TRIES 16
+#define FRAME_TRIES 16
 
 struct window_frame {
 	struct list_head link;
@@ -303,7 +303,7 @@ bool page_hole(const struct window_page *page, unsigned from, unsigned to,
 int page_add_with_hole(unsigned long va, unsigned from, unsigned to,
 		       unsigned *offset)
 {
-	for (unsigned tries = 0; tries < TRIES && !list_empty(&frames);
+	for (unsigned tries = 0; tries < FRAME_TRIES && !list_empty(&frames);
 	     tries++) {
 		struct window_frame *frame =
 			list_first_entry(&frames, struct window_frame, link);
