@@ -75,7 +75,7 @@ static void count_end(struct kprobe *p __unused, struct pt_regs *regs __unused,
 }
 
 /* Also: whoever saw a hit begin sees it end. */
-static unsigned long toggle(enum patch_mode mode, unsigned *rounds)
+static void toggle(enum patch_mode mode)
 {
 	struct kprobe stays = { .symbol_name = "probe_target",
 				.pre_handler = good_pre };
@@ -86,16 +86,14 @@ static unsigned long toggle(enum patch_mode mode, unsigned *rounds)
 				.pre_handler = good_pre };
 	struct thread *threads[MAX_CPUS];
 	enum patch_mode before = patch_mode();
-	unsigned long hits = 0;
+	u64 text = text_hash(), all = (u64)LOAD_CALLS * cpu_count;
 
 	begins = ends = 0;
 	patch_mode_set(mode);
 	EXPECT_EQ(register_kprobe(&stays), 0);
 	start_load(threads);
 	WRITE_ONCE(go, true);
-	for (*rounds = 0; *rounds < 10 ||
-			  READ_ONCE(target_calls) < (u64)LOAD_CALLS * cpu_count;
-	     ++*rounds) {
+	for (unsigned i = 0; i < 10 || READ_ONCE(target_calls) < all; i++) {
 		EXPECT_EQ(register_kprobe(&comes), 0);
 		EXPECT_EQ(register_kprobe(&alone), 0);
 		thread_sleep(NSEC_PER_MSEC);
@@ -104,30 +102,20 @@ static unsigned long toggle(enum patch_mode mode, unsigned *rounds)
 	}
 	end_load(threads);
 	EXPECT_EQ(ends, begins);
-	hits = stays.nhit + stays.nmissed;
+	EXPECT_EQ(stays.nhit + stays.nmissed, all);
 	EXPECT_EQ(unregister_kprobe(&stays), 0);
 	patch_mode_set(before);
-	return hits;
+	EXPECT_EQ(text_hash(), text);
 }
 
 TEST(probe_load, coming_and_going_under_load_loses_nothing_by_break)
 {
-	u64 before = text_hash();
-	unsigned rounds;
-
-	EXPECT_EQ(toggle(PATCH_BREAK, &rounds), (u64)LOAD_CALLS * cpu_count);
-	EXPECT_GE(rounds, 10);
-	EXPECT_EQ(text_hash(), before);
+	toggle(PATCH_BREAK);
 }
 
 TEST(probe_load, coming_and_going_under_load_loses_nothing_by_stop)
 {
-	u64 before = text_hash();
-	unsigned rounds;
-
-	EXPECT_EQ(toggle(PATCH_STOP, &rounds), (u64)LOAD_CALLS * cpu_count);
-	EXPECT_GE(rounds, 10);
-	EXPECT_EQ(text_hash(), before);
+	toggle(PATCH_STOP);
 }
 
 /* Removing --------------------------------------------------------------------- */
