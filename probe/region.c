@@ -66,10 +66,11 @@ static unsigned long find(const unsigned long *bits, unsigned long first,
 	return base + bitmap_find_next(bits, end - base, first - base);
 }
 
+/* Addresses, and those in four bytes: the lower half of an address is one, too. */
 static void note_data(const char *start, const char *end)
 {
-	for (const char *p = start; p < end; p += sizeof(unsigned long))
-		note_named(*(const unsigned long *)p);
+	for (const char *p = start; p < end; p += sizeof(s32))
+		note_named((unsigned long)*(const s32 *)p);
 }
 
 static unsigned long *bit_for_each_byte(void)

@@ -42,6 +42,7 @@ static struct cell {
 } cells[NATIVE_CELLS];
 
 static unsigned relocated, emulated, faulted, differences;
+static unsigned crooked; /* handlers that were called with a bad stack */
 
 /* Running -------------------------------------------------------------------- */
 
@@ -339,6 +340,7 @@ static struct way {
 /* What it writes takes effect, whatever way leads here and on. */
 static int seen(struct kprobe *p __unused, struct pt_regs *regs)
 {
+	crooked += (unsigned long)__builtin_frame_address(0) % 16 != 0;
 	*regs = start;
 	native_keep(regs, &home);
 	return 0;
@@ -434,6 +436,7 @@ TEST(native, copies_emulation_and_probes_do_what_the_processor_does)
 		  "emulated; %u faulted)",
 		  encodings, STATES, differences, relocated, emulated, faulted);
 	EXPECT_GE(encodings, native_least.encodings);
+	EXPECT_EQ(crooked, 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(ways); i++)
 		judge(&ways[i], encodings);
 }

@@ -21,7 +21,7 @@ static void hog(void *arg __unused)
 		cpu_relax();
 }
 
-#define SLOW_PAGES 768 /* bytes that take many time slices */
+#define SLOW_PAGES 256 /* bytes that take many time slices */
 
 struct slow {
 	long (*fn)(long a, long b);
