@@ -227,6 +227,15 @@ __noprobe bool probe_hit_handler_fault(struct pt_regs *regs, struct trap *t)
 	return true;
 }
 
+bool probe_hit_interrupted(struct pt_regs *regs, struct trap *t)
+{
+	if (likely(this_cpu()->hit_levels == 0))
+		return false;
+	regs_irqs_set(regs, false);
+	arch_irq_postpone(t);
+	return true;
+}
+
 /*
  * The hit, and how far it has come in its set. Read from another CPU, the two
  * may not belong together; but then they change before long.
@@ -259,8 +268,16 @@ __noprobe bool probe_hit_overdue(struct pt_regs *regs, u64 turn)
 /* No-probe: stepped, it would see its own hit. */
 __noprobe bool probe_hit_in_handler(void)
 {
-	/* Handlers have interrupts off; who has them on may migrate meanwhile. */
-	return arch_irqs_disabled() && this_cpu()->hit_levels > 0;
+	unsigned long flags;
+	bool in_handler;
+
+	if (likely(this_cpu()->hit_levels == 0))
+		return false;
+	/* Or the number was another CPU's: handlers do not migrate, others may. */
+	flags = arch_irq_save();
+	in_handler = this_cpu()->hit_levels > 0;
+	arch_irq_restore(flags);
+	return in_handler;
 }
 
 __noprobe bool probe_hit_nmi_enter(void)

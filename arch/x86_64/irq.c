@@ -207,6 +207,15 @@ void lapic_send(u32 hw_id, u32 command)
 	lapic_write(LAPIC_ICR_HI, high);
 }
 
+/* None has this CPU's number but its own. */
+void arch_irq_postpone(const struct trap *t)
+{
+	if (t->vector == VEC_SPURIOUS)
+		return;
+	lapic_send(this_cpu()->hw_id, t->vector);
+	lapic_write(LAPIC_EOI, 0);
+}
+
 /*
  * The end is signalled first: nothing can come before interrupts are on again,
  * and irq_handle() may switch to another thread. Spurious interrupts have no

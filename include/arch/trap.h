@@ -86,6 +86,8 @@ void trap(struct pt_regs *regs);
  * kernel/irq.c for each cause, ends the interrupt. Interrupts off.
  */
 void arch_irq_dispatch(struct pt_regs *regs, const struct trap *t);
+/* Instead: it comes again, as soon as interrupts are on. */
+void arch_irq_postpone(const struct trap *t);
 
 /*
  * Makes the machine reset itself: x86_64 by a triple fault. -EOPNOTSUPP where

@@ -40,6 +40,12 @@ void probe_hit_watched(struct trap *t);
 bool probe_hit_handler_fault(struct pt_regs *regs, struct trap *t);
 
 /*
+ * A hit has interrupts off. Should a handler have enabled them, they are off again
+ * when the first one comes, which waits for the end of the hit like all others.
+ */
+bool probe_hit_interrupted(struct pt_regs *regs, struct trap *t);
+
+/*
  * For probe/watch.c: which call of a handler @cpu is in, or 0. A number that
  * stays means that one call has not returned.
  */

@@ -10,8 +10,11 @@
 #include <kernel/timer.h>
 #include <kernel/vm.h>
 #include <lib/errno.h>
+#include <probe/kretprobe.h>
+#include <probe/opt.h>
 #include <probe/site.h>
 #include <tests/cases/isolate.h>
+#include <tests/cases/threads.h>
 
 __noclone long isolate_target(long a, long b)
 {
@@ -151,6 +154,123 @@ TEST(isolate, what_a_handler_did_to_preemption_goes_with_it)
 
 	isolate_check(&bad, KPROBE_FAULTED);
 	EXPECT_EQ(current->preempt_count, 0);
+}
+
+/* Interrupts enabled ------------------------------------------------------------ */
+
+static bool ticked, ticked_inside;
+
+static void tick(struct timer *t __unused)
+{
+	WRITE_ONCE(ticked, true);
+}
+
+static void wait_for_tick(void)
+{
+	u64 end = clock_ns() + 2 * NSEC_PER_MSEC;
+
+	while (clock_ns() < end && !READ_ONCE(ticked))
+		cpu_relax();
+}
+
+static void enable_and_wait(void)
+{
+	arch_irq_enable();
+	wait_for_tick();
+	ticked_inside |= READ_ONCE(ticked);
+}
+
+static int enable_pre(struct kprobe *p __unused, struct pt_regs *regs __unused)
+{
+	enable_and_wait();
+	return 0;
+}
+
+static void enable_post(struct kprobe *p __unused,
+			struct pt_regs *regs __unused,
+			unsigned long flags __unused)
+{
+	enable_and_wait();
+}
+
+static int enable_ret(struct kretprobe_instance *ri __unused,
+		      struct pt_regs *regs __unused)
+{
+	enable_and_wait();
+	return 0;
+}
+
+/* The tick is due in the handler, and comes behind it. */
+static void call_with_tick(void)
+{
+	unsigned long flags;
+	struct timer t;
+
+	ticked = ticked_inside = false;
+	timer_init(&t, tick, NULL);
+	flags = arch_irq_save();
+	timer_start(&t, clock_ns(), 0);
+	EXPECT_EQ(isolate_target(1, 2), 12);
+	EXPECT_FALSE(ticked_inside);
+	arch_irq_restore(flags);
+	EXPECT_TRUE(SPIN_FOR(READ_ONCE(ticked)));
+	timer_stop(&t);
+}
+
+static void call_with_ticks(void)
+{
+	call_with_tick(); /* through a breakpoint */
+	EXPECT_EQ(opt_sync(), 0);
+	call_with_tick(); /* through a jump */
+}
+
+TEST(isolate, a_handler_that_enables_interrupts_gets_none)
+{
+	struct kprobe p = { .symbol_name = "isolate_target" };
+	struct kretprobe rp = { .kp = p, .handler = enable_ret };
+
+	stay_on(last_cpu());
+	p.pre_handler = enable_pre;
+	ASSERT_EQ(register_kprobe(&p), 0);
+	call_with_ticks();
+	EXPECT_EQ(unregister_kprobe(&p), 0);
+	p.pre_handler = NULL;
+	p.post_handler = enable_post;
+	ASSERT_EQ(register_kprobe(&p), 0);
+	call_with_ticks();
+	EXPECT_EQ(unregister_kprobe(&p), 0);
+	EXPECT_EQ(p.nhit, 2);
+	ASSERT_EQ(register_kretprobe(&rp), 0);
+	call_with_ticks();
+	EXPECT_EQ(unregister_kretprobe(&rp), 0);
+	stay_anywhere();
+}
+
+static int enable_register_pre(struct kprobe *p __unused,
+			       struct pt_regs *regs __unused)
+{
+	static struct kprobe other = { .symbol_name = "isolate_target",
+				       .pre_handler = good_pre };
+
+	arch_irq_enable();
+	return register_kprobe(&other) == -EDEADLK ? *(int *)bad_address : 0;
+}
+
+static int enable_sleep_pre(struct kprobe *p __unused,
+			    struct pt_regs *regs __unused)
+{
+	arch_irq_enable();
+	thread_sleep(NSEC_PER_MSEC);
+	return 0;
+}
+
+TEST(isolate, a_handler_that_enables_interrupts_still_cannot_wait)
+{
+	struct kprobe registers = { .pre_handler = enable_register_pre };
+	struct kprobe sleeps = { .pre_handler = enable_sleep_pre };
+
+	isolate_check(&registers, KPROBE_FAULTED);
+	isolate_check(&sleeps, KPROBE_LOCKED);
 }
 
 /* Fault handlers --------------------------------------------------------------- */
