@@ -39,11 +39,13 @@ int register_jprobe(struct jprobe *jp)
 	/* Not before it is known to see arguments. */
 	jp->kp.flags |= KPROBE_FLAG_DISABLED;
 	err = register_kprobe(&jp->kp);
-	if (err == 0 && !is_entry(jp->kp.addr)) {
-		unregister_kprobe(&jp->kp);
-		err = -EINVAL;
-	} else if (err == 0 && !(flags & KPROBE_FLAG_DISABLED)) {
-		err = enable_kprobe(&jp->kp);
+	if (err == 0) {
+		if (!is_entry(jp->kp.addr))
+			err = -EINVAL;
+		else if (!(flags & KPROBE_FLAG_DISABLED))
+			err = enable_kprobe(&jp->kp);
+		if (err)
+			unregister_kprobe(&jp->kp);
 	}
 	if (err)
 		jp->kp.flags = flags;

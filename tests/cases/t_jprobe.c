@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Signature probes: arguments as the function itself gets them. */
 #include <arch/insn.h>
+#include <kernel/heap.h>
 #include <kernel/symtab.h>
 #include <lib/errno.h>
 #include <lib/string.h>
@@ -164,4 +165,19 @@ TEST(jprobe, a_handler_that_faults_is_abandoned_alone)
 	EXPECT_EQ(bad.kp.verdict, KPROBE_FAULTED);
 	EXPECT_EQ(unregister_jprobe(&bad), 0);
 	EXPECT_EQ(unregister_jprobe(&good), 0);
+}
+
+TEST(jprobe, without_memory_it_is_registered_whole_or_not_at_all)
+{
+	struct jprobe jp = { .kp = { .symbol_name = "many_arguments" },
+			     .entry = see_many };
+	int err = -ENOMEM;
+
+	for (int n = 0; n < 20 && err; n++) {
+		heap_fail_after(n);
+		err = register_jprobe(&jp);
+		heap_fail_after(-1);
+		EXPECT_EQ(unregister_jprobe(&jp), err ? -EINVAL : 0);
+	}
+	EXPECT_EQ(err, 0);
 }
