@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * stop_machine(): the others are called into a loop that follows the leader
- * through five states with interrupts off; each state is left only when all
- * CPUs have reached it.
+ * through states with interrupts off; each state is left only when all CPUs have
+ * reached it. On reaching one, a CPU serialises, to fetch what was written to text.
  *
  *	IDLE	 nothing happens
- *	GATHER	 the others arrive by IPI, interrupts off from then on
- *	RUN	 all have arrived: the leader runs the function
- *	RESUME	 each CPU serialises, to fetch what the function wrote to text
- *	LEAVE	 all have serialised and may go
+ *	GATHER	 the others arrive by IPI, interrupts off from then on. All have
+ *		 arrived: the leader runs the function
+ *	SYNC	 stop_sync(), and the end of the function: NMIs that came to the
+ *	AGAIN	 others before are over. The two take turns
+ *	LEAVE	 all may go
  *
  * The leader keeps interrupts off from GATHER on too, so the function runs with
  * no other code on any CPU in between, NMIs excepted. That cannot deadlock: who
@@ -27,9 +28,9 @@
 #include <kernel/wait.h>
 #include <probe/watch.h>
 
-enum stop_state { STOP_IDLE, STOP_GATHER, STOP_RUN, STOP_RESUME, STOP_LEAVE };
+enum stop_state { STOP_IDLE, STOP_GATHER, STOP_SYNC, STOP_AGAIN, STOP_LEAVE };
 
-static const char *const state_names[] = { "idle", "gather", "run", "resume",
+static const char *const state_names[] = { "idle", "gather", "sync", "again",
 					   "leave" };
 
 static struct mutex stop_mutex = MUTEX(stop_mutex);
@@ -72,8 +73,7 @@ static __noprobe void follow(void)
 			cpu_relax();
 			continue;
 		}
-		if (s == STOP_RESUME)
-			arch_cpu_serialize();
+		arch_cpu_serialize();
 		done = s;
 		ack(s);
 	}
@@ -106,6 +106,13 @@ static void advance(enum stop_state s)
 	}
 }
 
+void stop_sync(void)
+{
+	arch_cpu_serialize();
+	if (!system_is_booting())
+		advance(state == STOP_SYNC ? STOP_AGAIN : STOP_SYNC);
+}
+
 struct stop_request {
 	struct thread *leader;
 	int (*fn)(void *arg);
@@ -118,10 +125,8 @@ static void lead(struct stop_request *req)
 	u64 start = clock_ns();
 
 	advance(STOP_GATHER);
-	advance(STOP_RUN);
 	req->result = req->fn(req->arg);
-	arch_cpu_serialize();
-	advance(STOP_RESUME);
+	stop_sync();
 	stats.calls++;
 	stats.last_ns = clock_ns() - start;
 	stats.longest_ns = max(stats.longest_ns, stats.last_ns);

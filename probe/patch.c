@@ -19,15 +19,14 @@
  * step 1 is several, from low addresses to high ones, and where they come, so is
  * step 3, from high ones to low ones.
  *
- * Stop mode: the same steps while all other CPUs stand still in stop_machine(), so
- * that there is nothing to wait for between them. One write would do for the
- * others, but not for the CPU that writes, nor for NMIs: what they run meanwhile
- * may be what is written.
+ * Stop mode: the same steps while all other CPUs stand still in stop_machine(). One
+ * write would do, were it not for what the CPU that writes runs itself, and for NMIs:
+ * that may be what is written. So "synchronised" is stop_sync() there.
  *
  * An emulator's deviation: QEMU's multi-threaded TCG can keep a translation that
  * was made from the old bytes while they were being changed, and run it for
  * ever. Storing the same bytes again after all CPUs have synchronised drops it.
- * So each step is written twice (rounds()), and a trap with no breakpoint in
+ * So each step is written twice (take_step()), and a trap with no breakpoint in
  * memory rewrites the bytes before it retries (heal()). docs/emulator.md.
  */
 #include <arch/cpu.h>
@@ -217,20 +216,17 @@ static void write_all(const struct text_patch *list,
 	writer_close(&w);
 }
 
-/* One step for all of @list, @n times, all CPUs synchronised after each. */
-static void rounds(const struct batch *b, const struct text_patch *list,
-		   unsigned n,
-		   void (*step)(struct writer *w, const struct text_patch *p))
+/* One step for all of @list; all CPUs are synchronised, and see it. */
+static void take_step(const struct batch *b, const struct text_patch *list,
+		      void (*step)(struct writer *w,
+				   const struct text_patch *p))
 {
-	if (b->mode == PATCH_STOP) {
-		write_all(list, step);
-		arch_cpu_serialize();
-		return;
-	}
-	while (list && n-- > 0) {
-		write_all(list, step);
+	write_all(list, step);
+	if (b->mode == PATCH_STOP)
+		stop_sync();
+	else
 		quiesce_cpus();
-	}
+	write_all(list, step); /* for the emulator: see above */
 }
 
 /* Those that stand behind a breakpoint for a while, ascending. */
@@ -291,13 +287,12 @@ static bool write_steps(const struct batch *b)
 		/* Pairs with the acquire in patch_hit_break(). */
 		store_release(&active, b);
 		while (list)
-			rounds(b, take_free(&list, false), 2, write_break);
-		/* Nobody translates what stands behind a breakpoint: once. */
-		rounds(b, ascending(b), 1, write_tail);
+			take_step(b, take_free(&list, false), write_break);
+		take_step(b, ascending(b), write_tail);
 	}
 	list = descending(b);
 	while (list)
-		rounds(b, take_free(&list, true), 2, write_head);
+		take_step(b, take_free(&list, true), write_head);
 	store_release(&active, NULL);
 	return breaks;
 }

@@ -16,6 +16,12 @@
  */
 int __must_check stop_machine(int (*fn)(void *arg), void *arg);
 
+/*
+ * From @fn: returns when every CPU has serialised and, in what it may run meanwhile,
+ * an NMI, is behind all that had begun before the call.
+ */
+void stop_sync(void);
+
 struct stop_stats {
 	u64 calls;
 	u64 longest_ns; /* from the first CPU stopped to all released */
