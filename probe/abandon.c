@@ -229,7 +229,7 @@ __noprobe bool probe_hit_handler_fault(struct pt_regs *regs, struct trap *t)
 
 bool probe_hit_interrupted(struct pt_regs *regs, struct trap *t)
 {
-	if (likely(this_cpu()->hit_levels == 0))
+	if (likely(!probe_hit_in_handler()))
 		return false;
 	regs_irqs_set(regs, false);
 	arch_irq_postpone(t);

@@ -17,8 +17,8 @@
 int __must_check stop_machine(int (*fn)(void *arg), void *arg);
 
 /*
- * From @fn: returns when every CPU has serialised and, in what it may run meanwhile,
- * an NMI, is behind all that had begun before the call.
+ * From @fn: returns when every CPU has serialised since the call. NMIs that had
+ * come to those that stand still are over then.
  */
 void stop_sync(void);
 

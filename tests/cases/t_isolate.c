@@ -4,6 +4,7 @@
  * probe on the same address.
  */
 #include <arch/cpu.h>
+#include <arch/insn.h>
 #include <kernel/percpu.h>
 #include <kernel/symtab.h>
 #include <kernel/thread.h>
@@ -12,6 +13,7 @@
 #include <lib/errno.h>
 #include <probe/kretprobe.h>
 #include <probe/opt.h>
+#include <probe/plan.h>
 #include <probe/site.h>
 #include <tests/cases/isolate.h>
 #include <tests/cases/threads.h>
@@ -271,6 +273,53 @@ TEST(isolate, a_handler_that_enables_interrupts_still_cannot_wait)
 
 	isolate_check(&registers, KPROBE_FAULTED);
 	isolate_check(&sleeps, KPROBE_LOCKED);
+}
+
+/* So many instructions, each with a probe that is stepped, in a hit of its own. */
+static unsigned step_all(const struct symbol *sym, struct kprobe *probes,
+			 unsigned max)
+{
+	unsigned long pc = sym->addr, end = sym->addr + sym->size;
+	struct insn insn;
+	enum probe_plan before = probe_plan();
+	unsigned n = 0;
+
+	probe_plan_set(PLAN_STEP);
+	for (; pc < end && n < max; pc += insn.len) {
+		if (arch_insn_decode(&insn, (const void *)pc,
+				     min(end - pc, INSN_MAX_BYTES + 0ul), pc))
+			break;
+		probes[n] = (struct kprobe){ .addr = pc,
+					     .pre_handler = good_pre,
+					     .flags = KPROBE_FLAG_NO_JUMP };
+		n += register_kprobe(&probes[n]) == 0;
+	}
+	probe_plan_set(before);
+	return n;
+}
+
+/* What asks whether it is in a handler may be probed, and then is in one. */
+TEST(isolate, interrupts_outside_of_handlers_stay_enabled)
+{
+	static struct kprobe probes[64];
+	u64 end = clock_ns() + 10 * NSEC_PER_MSEC;
+	struct symbol sym;
+	struct timer t;
+	unsigned n;
+
+	ASSERT_EQ(symtab_find("probe_hit_interrupted", &sym), 0);
+	n = step_all(&sym, probes, ARRAY_SIZE(probes));
+	EXPECT_GT(n, 4);
+	timer_init(&t, tick, NULL);
+	timer_start(&t, clock_ns(), NSEC_PER_MSEC);
+	while (clock_ns() < end && !arch_irqs_disabled())
+		cpu_relax();
+	EXPECT_FALSE(arch_irqs_disabled());
+	arch_irq_enable();
+	timer_stop(&t);
+	EXPECT_GT(probes[0].nhit, 0);
+	while (n > 0)
+		EXPECT_EQ(unregister_kprobe(&probes[--n]), 0);
 }
 
 /* Fault handlers --------------------------------------------------------------- */
