@@ -201,13 +201,14 @@ static void do_regions(struct site *sites)
 	finish_and_note(&c);
 }
 
-/* Returns whether there is more. */
+/* Returns whether it is a full one. */
 static bool do_batch(void)
 {
 	struct site_change c = { .plan_jumps = true };
+	unsigned n;
 
 	has_worked = true;
-	for (unsigned n = 0; n < BATCH && !is_empty(&noted); n++) {
+	for (n = 0; n < BATCH && !is_empty(&noted); n++) {
 		struct site *s = list_first_entry(&noted, struct site, work);
 
 		list_del_init(&s->work);
@@ -219,13 +220,13 @@ static bool do_batch(void)
 		do_regions(c.sites);
 	}
 	exec_sweep();
-	return !is_empty(&noted);
+	return n == BATCH;
 }
 
 void opt_changed(void)
 {
-	while (mode == OPT_EAGER && !is_empty(&noted) && do_batch())
-		;
+	while (mode == OPT_EAGER && !is_empty(&noted))
+		do_batch();
 }
 
 /* Who frees a mutex and takes it again is faster than who is woken up in between. */
@@ -243,8 +244,11 @@ static void work(bool now)
 	mutex_lock(&probe_mutex);
 	if (now || clock_ns() >= later_at)
 		take_up_later();
-	while (!is_empty(&noted) && do_batch())
-		let_others();
+	/* What is left behind the last full one is not added to by others: an end. */
+	while (!is_empty(&noted)) {
+		if (do_batch())
+			let_others();
+	}
 	if (is_empty(&later))
 		later_ns = LATER_MIN_NS;
 	mutex_unlock(&probe_mutex);
