@@ -219,7 +219,7 @@ void arch_irq_postpone(const struct trap *t)
 /*
  * The end is signalled first: nothing can come before interrupts are on again,
  * and irq_handle() may switch to another thread. Spurious interrupts have no
- * end (SDM 3A 10.9).
+ * end (SDM 3A 11.9).
  */
 void arch_irq_dispatch(struct pt_regs *regs, const struct trap *t)
 {

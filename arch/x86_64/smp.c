@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Starting and interrupting other CPUs. The start sequence is INIT, 10 ms,
- * start-up IPI, and that once more (SDM 3A 8.4.4.1); the code it starts is
+ * start-up IPI, and that once more (SDM 3A 9.4.4.1); the code it starts is
  * ap_trampoline in boot.S. One CPU is started at a time.
  */
 #include <arch/smp.h>

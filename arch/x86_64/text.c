@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Bytes of text, written. x86 keeps instruction fetch coherent with stores: all
- * that other CPUs still need is arch_cpu_serialize() (SDM 3A 8.1.3).
+ * that other CPUs still need is arch_cpu_serialize() (SDM 3A 9.1.3).
  *
  * Stores are single bytes, in ascending order: one byte cannot be torn, and no
  * more than that is promised. The loop must not become a call of memcpy(), which

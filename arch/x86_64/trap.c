@@ -162,7 +162,7 @@ static __always_inline void decode_page_fault(struct trap *t)
 
 /*
  * A #DB may have several causes at once, and DR6 keeps them until cleared (SDM
- * 3B 17.2.3). It also shows matches of breakpoints that are not enabled. One on
+ * 3B 18.2.3). It also shows matches of breakpoints that are not enabled. One on
  * an instruction comes before it: RF lets the return get past it.
  */
 static __always_inline void decode_debug(struct pt_regs *regs, struct trap *t)

@@ -189,7 +189,7 @@ sample_not_text:
 
 /*
  * The second POPF runs with TF set and traps behind itself, with TF already
- * clear (SDM 3B 17.3.2).
+ * clear (SDM 3B 18.3.1.4).
  */
 FUNC(sample_step)
 	pushfq

@@ -74,7 +74,7 @@ static inline void smp_mb(void)
 	__asm__ volatile("mfence" : : : "memory");
 }
 
-/* Loads and stores are each in order already (SDM 3A 8.2.2). */
+/* Loads and stores are each in order already (SDM 3A 9.2.2). */
 static inline void smp_rmb(void)
 {
 	barrier();

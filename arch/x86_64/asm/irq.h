@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What irq.c shares with smp.c, timer.c and console.c. The local APIC is in
- * xAPIC mode: registers in memory, 32-bit accesses only (SDM 3A 10.4.1). No
+ * xAPIC mode: registers in memory, 32-bit accesses only (SDM 3A 11.4.1). No
  * locks: every CPU sees its own at the same address.
  */
 #ifndef SONDE_ASM_IRQ_H

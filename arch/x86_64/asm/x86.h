@@ -50,7 +50,7 @@
 #define EFER_LMA	   0x400
 #define EFER_NXE	   0x800
 
-/* DR6, DR7 (SDM 3B 17.2). */
+/* DR6, DR7 (SDM 3B 18.2). */
 #define DR6_BS	  0x4000
 #define DR6_CLEAR 0xffff0ff0
 

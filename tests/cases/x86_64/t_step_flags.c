@@ -32,7 +32,7 @@ TEST(step, writing_debug_and_model_registers_is_refused)
 	}
 }
 
-/* DR6 keeps what it says until somebody clears it (SDM 3B 17.2.3). */
+/* DR6 keeps what it says until somebody clears it (SDM 3B 18.2.3). */
 TEST(step, no_cause_of_a_debug_trap_is_left_behind)
 {
 	unsigned long dr6;
