@@ -204,7 +204,7 @@ static void vex_payload(struct decoder *d, u8 byte)
 /*
  *	c5	R vvvv L pp		(SDM 2A 2.3.5; R X B vvvv inverted)
  *	c4	R X B mmmmm	W vvvv L pp
- *	8f	the same, mmmmm >= 8	(APM 3 1.2.5)
+ *	8f	the same, mmmmm >= 8	(APM 3 1.2.8)
  *	62	R X B R' 0 mmm	W vvvv 1 pp	z L'L b V' aaa	(SDM 2A 2.7.1)
  */
 static int read_vex_opcode(struct decoder *d, u8 first)
@@ -413,7 +413,7 @@ static bool check_operands(const struct decoder *d, enum form_check check)
 	return false;
 }
 
-/* EVEX.aaa, z and b (SDM 2A 2.7.3 to 2.7.7). */
+/* EVEX.aaa, z and b (SDM 2A 2.7.3 to 2.7.9). */
 static bool check_evex(const struct decoder *d, unsigned ext)
 {
 	bool mem = X86_MOD(d->a) != 3;
