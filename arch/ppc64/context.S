@@ -133,7 +133,7 @@ END arch_regs_capture
 /*
  * r3: fn, r4: regs, r5: the stack words, ARCH_CALL_STACK_WORDS of them. Calls fn
  * as the function was called at whose local entry regs were taken.
- * (ELFv2 2.2.3.3)
+ * (ELFv2 2.2.2.3)
  */
 FUNC arch_call_as
 	mflr	%r0

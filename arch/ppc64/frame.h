@@ -3,7 +3,7 @@
  * What a trap leaves on the stack, for C and for assembly.
  *
  *	r1 before	+------------------------+
- *			| 288 bytes, may be used | red zone (ELFv2 2.2.3.4)
+ *			| 288 bytes, may be used | red zone (ELFv2 2.2.2.4)
  *			+------------------------+
  *			| struct pt_regs	 |
  *			+------------------------+ r1 + FRAME_REGS
@@ -34,7 +34,7 @@
 #define FRAME_REGS     32 /* size of the header below */
 #define FRAME_SIZE     (FRAME_RED_ZONE + PT_SIZE + FRAME_REGS)
 
-/* Offsets in the header of any stack frame (ELFv2 2.2.3). */
+/* Offsets in the header of any stack frame (ELFv2 2.2.2). */
 #define FRAME_BACK_CHAIN 0
 #define FRAME_CR	 8
 #define FRAME_LR	 16

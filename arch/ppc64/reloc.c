@@ -14,7 +14,7 @@
  *
  * A call must leave the original's return address in LR, and no register is
  * free to make it with. But memory is: at a call, the red zone below r1 belongs
- * to the callee (ELFv2 2.2.3.4), so r0 waits there, in the lowest double word.
+ * to the callee (ELFv2 2.2.2.4), so r0 waits there, in the lowest double word.
  * That one is the last that out-of-line save functions use, and then only for
  * floating-point registers. Trap entries leave the red zone alone.
  *

@@ -6,7 +6,7 @@
 #define SONDE_PPC64_ASM_REGS_H
 
 /* Arguments that are passed in memory, seen from the stack pointer at entry: */
-/* behind header and the register arguments' save area (ELFv2 2.2.3.3). */
+/* behind header and the register arguments' save area (ELFv2 2.2.2.3). */
 #define ARCH_CALL_STACK_ARGS  96
 #define ARCH_CALL_STACK_WORDS 16 /* even, so that the stack stays aligned */
 
