@@ -228,7 +228,7 @@ static int parse_memory_node(const struct of *of, u32 node, u32 address_cells,
 static int parse_memory(const struct of *of)
 {
 	u32 root = find_node(of, "/"), node = NO_NODE;
-	/* What holds where the root does not say (IEEE 1275 3.2.2.1). */
+	/* What holds where the root does not say (IEEE 1275, #address-cells). */
 	u32 address_cells = 2, size_cells = 1;
 	unsigned count = 0;
 	int more;
@@ -321,7 +321,7 @@ static int parse_rtas(const struct of *of)
 static void add_vty(const struct of *of, u32 node)
 {
 	struct bootinfo *bi = of->bi;
-	u8 irq[8]; /* source, sense (PAPR B.6.4) */
+	u8 irq[8]; /* source, sense (PAPR B) */
 	u32 unit;
 
 	if (!prop_is(of, node, "device_type", "serial") ||

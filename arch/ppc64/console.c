@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The first vty, by hypervisor calls of 16 bytes (PAPR 16.4). The bytes travel
+ * The first vty, by hypervisor calls of 16 bytes (PAPR 17). The bytes travel
  * in registers, the first one topmost, in either byte order. A vty takes all of
  * a call's bytes or says H_BUSY.
  */

@@ -72,7 +72,7 @@ void arch_cpu_init(struct cpu *cpu)
 			 : "memory");
 }
 
-/* H_CEDE enables interrupts itself when one is pending or comes (PAPR 14.11). */
+/* H_CEDE enables interrupts itself when one is pending or comes (PAPR 14). */
 void arch_cpu_idle(void)
 {
 	hcall(H_CEDE, 0, 0, 0, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * XICS by hypervisor calls (PAPR 16.2). A CPU's priority (CPPR) masks all that is
+ * XICS by hypervisor calls (PAPR 14). A CPU's priority (CPPR) masks all that is
  * not more favoured; accepting an interrupt (XIRR) raises it to that interrupt's,
  * ending it (EOI) puts it back. The decrementer is the CPU's own.
  */

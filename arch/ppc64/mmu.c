@@ -51,7 +51,7 @@
 /* How the process table names a radix tree: 52 address bits, 13 in the root. */
 #define PROCESS_RADIX ((2UL << 61) | (5UL << 5) | ROOT_BITS)
 
-/* H_REGISTER_PROC_TBL (PAPR 14.5.4): new table, radix, with GTSE. */
+/* H_REGISTER_PROC_TBL (PAPR 14): new table, radix, with GTSE. */
 #define PROC_TBL_FLAGS	 (0x18 | 4 | 1)
 #define PROC_TBL_SIZE_4K 0 /* 2^(12 + n) bytes */
 

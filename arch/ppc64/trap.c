@@ -22,7 +22,7 @@
 #include <lib/errno.h>
 #include <probe/ret.h>
 
-/* H_SET_MODE (PAPR 14.5.4.3): resources and the values we want. */
+/* H_SET_MODE (PAPR 14): resources and the values we want. */
 #define MODE_BIG_ENDIAN	   0
 #define MODE_LITTLE_ENDIAN 1
 #define MODE_AIL_C4000	   3
