@@ -11,7 +11,7 @@
  *
  * Whoever comes by between 1 and 3 traps, and patch_hit_break() does for it what
  * the new instruction does. Shorter changes are step 3 alone. (SDM 3A 9.1.3,
- * ISA 3.1 II 1.8 and B.2.) "Synchronised" is quiesce_cpus(): every CPU has taken
+ * ISA 3.1 II 1.8.) "Synchronised" is quiesce_cpus(): every CPU has taken
  * an interrupt, which serialises it, and is out of every trap.
  *
  * A jump may be read from bytes of those behind it, too (jump.h). So it is broken

@@ -6,7 +6,7 @@
  *	0x0000	_start: firmware runs the lowest byte of the image
  *	0x0100	vectors with translation off: system reset, machine check, and
  *		whatever happens while IR or DR is 0
- *	0x4000	the same for AIL=3: translation stays on (ISA 3.1 III 7.2)
+ *	0x4000	the same for AIL=3: translation stays on (LPCR[AIL])
  *
  * SPRG0 holds this CPU's struct cpu. A vector saves r13, r10 and r11 in a bank
  * of its own, so that one kind may interrupt another:
@@ -157,7 +157,7 @@ virt_\vec:
 	BANK_SAVE 2, 2
 	b	high_\vec
 .endm
-.macro HIGH_reset vec			/* always taken low (ISA 3.1 III 7.2) */
+.macro HIGH_reset vec			/* always taken low (LPCR[AIL]) */
 	trap
 .endm
 .macro HIGH_mcheck vec

@@ -7,7 +7,7 @@
 #include <arch/regs.h>
 #include <tests/cases/trace_step.h>
 
-/* Extended opcodes of primary opcode 31 (ISA 3.1 I 4.6.2). */
+/* Extended opcodes of primary opcode 31 (ISA 3.1 II 4.6.2). */
 static const struct pair {
 	unsigned load, store, size;
 } pairs[] = {
