@@ -6,7 +6,10 @@
 #include <probe/opt.h>
 #include <probe/plan.h>
 
-/* A function with such an instruction at @at, which it runs @hits times. */
+/*
+ * A function with such an instruction at @at, which it runs @hits times; 0: once
+ * or more, since it tries again what an interrupt has spoiled.
+ */
 struct step_case {
 	const char *name;
 	unsigned long (*fn)(unsigned long arg);

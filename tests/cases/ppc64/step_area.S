@@ -4,7 +4,8 @@
  * if it were stepped without repair. A function gets its argument in r3 and
  * returns in r3 something that depends on all that the instruction does.
  *
- * STEP name, argument, hits: label 9 is the instruction, run that often.
+ * STEP name, argument, hits: label 9 is the instruction, run that often. 0 is at
+ * least once: a trap loses a reservation.
  */
 #include <frame.h>
 #include <asm/entry.h>
@@ -242,7 +243,7 @@ END step_red_zone
 
 /* A trap behind label 9 would make this fail for ever. */
 	.globl	step_reserve_begin, step_reserve_inside
-STEP reserve, 41
+STEP reserve, 41, 0
 	std	%r3, -16(%r1)
 	addi	%r4, %r1, -16
 step_reserve_begin:
