@@ -53,22 +53,6 @@ void wake_up(struct wait_queue *q)
 	spin_unlock_irqrestore(&q->lock, flags);
 }
 
-/*
- * Those that are awake already look at their condition anyway; a second event
- * must not be spent on them while others sleep.
- */
-void wake_up_one(struct wait_queue *q)
-{
-	unsigned long flags = spin_lock_irqsave(&q->lock);
-	struct waiter *w;
-
-	list_for_each_entry(w, &q->waiters, link) {
-		if (thread_wake(w->thread))
-			break;
-	}
-	spin_unlock_irqrestore(&q->lock, flags);
-}
-
 void mutex_init(struct mutex *m, const char *name)
 {
 	*m = (struct mutex){ .name = name };
@@ -78,11 +62,6 @@ void mutex_init(struct mutex *m, const char *name)
 bool mutex_is_held(const struct mutex *m)
 {
 	return READ_ONCE(m->owner) == current;
-}
-
-bool mutex_is_wanted(const struct mutex *m)
-{
-	return READ_ONCE(m->queue.waiters.next) != &m->queue.waiters;
 }
 
 bool mutex_trylock(struct mutex *m)
@@ -95,22 +74,43 @@ bool mutex_trylock(struct mutex *m)
 					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
+/* By mutex_unlock(), with whose release this pairs. */
+static bool is_given(const struct mutex *m)
+{
+	return load_acquire(&m->owner) == current;
+}
+
 void mutex_lock(struct mutex *m)
 {
 	probe_hit_keep_out(m->name, __builtin_return_address(0));
 	if (mutex_is_held(m))
 		panic("mutex %s taken twice by %s", m->name, current->name);
 	if (!mutex_trylock(m))
-		wait_event(&m->queue, mutex_trylock(m));
+		wait_event(&m->queue, is_given(m) || mutex_trylock(m));
 }
 
+/*
+ * Who waits longest is given it. If it were free until they run, who frees it and
+ * takes it again, without a pause, would be faster each time. They leave the queue
+ * before they can free it, so nobody is given it twice.
+ */
 void mutex_unlock(struct mutex *m)
 {
+	struct list_head *waiters = &m->queue.waiters;
+	unsigned long flags;
+	struct thread *next = NULL;
+
 	if (!mutex_is_held(m))
 		panic("mutex %s freed by %s, which does not hold it", m->name,
 		      current->name);
-	store_release(&m->owner, NULL);
-	wake_up_one(&m->queue);
+	flags = spin_lock_irqsave(&m->queue.lock);
+	if (!list_empty(waiters))
+		next = list_first_entry(waiters, struct waiter, link)->thread;
+	/* Pairs with the acquire in mutex_trylock() and is_given(). */
+	store_release(&m->owner, next);
+	if (next)
+		thread_wake(next);
+	spin_unlock_irqrestore(&m->queue.lock, flags);
 }
 
 void wait_pause(u64 ns)

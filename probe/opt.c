@@ -229,15 +229,6 @@ void opt_changed(void)
 		do_batch();
 }
 
-/* Who frees a mutex and takes it again is faster than who is woken up in between. */
-static void let_others(void)
-{
-	mutex_unlock(&probe_mutex);
-	if (mutex_is_wanted(&probe_mutex))
-		wait_pause(NSEC_PER_MSEC);
-	mutex_lock(&probe_mutex);
-}
-
 /* Also what is left for later, if it is time, or if nobody wants to wait. */
 static void work(bool now)
 {
@@ -246,8 +237,10 @@ static void work(bool now)
 		take_up_later();
 	/* What is left behind the last full one is not added to by others: an end. */
 	while (!is_empty(&noted)) {
-		if (do_batch())
-			let_others();
+		if (do_batch()) {
+			mutex_unlock(&probe_mutex); /* for those who wait */
+			mutex_lock(&probe_mutex);
+		}
 	}
 	if (is_empty(&later))
 		later_ns = LATER_MIN_NS;

@@ -31,8 +31,7 @@ void wait_queue_init(struct wait_queue *q);
 /* Puts current on @q, state blocked. Then: condition, schedule(), finish. */
 void wait_prepare(struct wait_queue *q, struct waiter *w);
 void wait_finish(struct wait_queue *q, struct waiter *w);
-void wake_up(struct wait_queue *q);	/* all waiters */
-void wake_up_one(struct wait_queue *q); /* who sleeps there longest */
+void wake_up(struct wait_queue *q); /* all waiters */
 
 /* Sleeps until @cond; evaluated again after each wake-up of @q. */
 #define wait_event(q, cond)                               \
@@ -84,13 +83,14 @@ struct mutex {
 		.queue = WAIT_QUEUE((m).queue), .name = #m \
 	}
 void mutex_init(struct mutex *m, const char *name);
-/* Not recursive: taking it twice panics with its name. */
+/*
+ * Those who wait get it in their order, so nobody does so for ever. Not recursive:
+ * taking it twice panics with its name.
+ */
 void mutex_lock(struct mutex *m);
 bool __must_check mutex_trylock(struct mutex *m);
 void mutex_unlock(struct mutex *m);
 bool mutex_is_held(const struct mutex *m); /* by current */
-/* Does somebody wait for it? They may be about to have it. */
-bool mutex_is_wanted(const struct mutex *m);
 
 struct completion {
 	unsigned done;

@@ -73,8 +73,6 @@ static void come_and_go(void *arg __unused)
 		EXPECT_EQ(unregister_kprobe(&p), 0);
 		was_between |= is_jump_among(0, 50) !=
 			       is_jump_among(nr - 50, nr);
-		/* A mutex is not fair: this would have it all the time. */
-		thread_sleep(100 * NSEC_PER_USEC);
 	}
 }
 
@@ -93,8 +91,8 @@ TEST(opt, a_registration_has_its_turn_before_all_others_are_jumps)
 	EXPECT_EQ(nr, MANY);
 	EXPECT_EQ(register_kprobes(all, nr), 0);
 	mutex_lock(&probe_mutex);
-	t = thread_create("case", come_and_go, NULL);
-	WAIT_FOR(mutex_is_wanted(&probe_mutex));
+	t = start_on(0, come_and_go, NULL);
+	WAIT_FOR(READ_ONCE(t->state) == THREAD_BLOCKED);
 	mutex_unlock(&probe_mutex);
 	EXPECT_EQ(opt_sync(), 0);
 	/* It ends, however much comes meanwhile. */

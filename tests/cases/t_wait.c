@@ -71,6 +71,53 @@ TEST(wait, a_mutex_is_held_by_its_owner_only)
 	EXPECT_FALSE(by_other);
 }
 
+static bool is_blocked(struct thread *t)
+{
+	unsigned long pc;
+
+	return READ_ONCE(t->state) == THREAD_BLOCKED &&
+	       sched_whereabouts(t, &pc) == THREAD_OFF;
+}
+
+static unsigned long order[3], turns;
+
+static void take_turn(void *number)
+{
+	mutex_lock(&mutex);
+	order[turns++] = (unsigned long)number;
+	mutex_unlock(&mutex);
+}
+
+/* All are on this CPU: none of them runs between unlocking and the attempt. */
+TEST(wait, a_mutex_goes_to_those_who_wait_in_their_order)
+{
+	struct thread *t[3];
+	bool again;
+
+	stay_on(0);
+	turns = 0;
+	mutex_lock(&mutex);
+	for (unsigned i = 0; i < ARRAY_SIZE(t); i++) {
+		t[i] = start_on(0, take_turn, (void *)(unsigned long)i);
+		if (t[i])
+			WAIT_FOR(is_blocked(t[i]));
+	}
+	preempt_disable();
+	mutex_unlock(&mutex);
+	again = mutex_trylock(&mutex);
+	preempt_enable();
+	EXPECT_FALSE(again);
+	if (!again)
+		mutex_lock(&mutex);
+	EXPECT_EQ(turns, ARRAY_SIZE(order));
+	mutex_unlock(&mutex);
+	for (unsigned i = 0; i < ARRAY_SIZE(t); i++) {
+		join(t[i]);
+		EXPECT_EQ(order[i], i);
+	}
+	stay_anywhere();
+}
+
 /* Completions ---------------------------------------------------------------- */
 
 static void complete_it(void *c)
@@ -180,7 +227,7 @@ TEST(wait, a_completion_may_live_on_the_waiters_stack)
 /* Queues --------------------------------------------------------------------- */
 
 static struct wait_queue queue = WAIT_QUEUE(queue);
-static unsigned tickets, taken, asleep;
+static unsigned tickets, taken;
 
 static bool take_ticket(void)
 {
@@ -193,82 +240,25 @@ static bool take_ticket(void)
 
 static void wait_for_ticket(void *unused __unused)
 {
-	__atomic_fetch_add(&asleep, 1, __ATOMIC_RELAXED);
 	wait_event(&queue, take_ticket());
 	__atomic_fetch_add(&taken, 1, __ATOMIC_RELEASE);
-}
-
-static bool is_blocked(struct thread *t)
-{
-	unsigned long pc;
-
-	return READ_ONCE(t->state) == THREAD_BLOCKED &&
-	       sched_whereabouts(t, &pc) == THREAD_OFF;
-}
-
-static void three_waiters(struct thread *t[3])
-{
-	tickets = taken = asleep = 0;
-	for (unsigned i = 0; i < 3; i++) {
-		t[i] = start_on(0, wait_for_ticket, NULL);
-		if (t[i])
-			WAIT_FOR(is_blocked(t[i]));
-	}
-}
-
-static void release_all(struct thread *t[3])
-{
-	__atomic_fetch_add(&tickets, 3, __ATOMIC_RELEASE);
-	for (unsigned i = 0; i < 3; i++) {
-		wake_up(&queue);
-		join(t[i]);
-	}
 }
 
 TEST(wait, wake_up_wakes_all)
 {
 	struct thread *t[3];
 
-	three_waiters(t);
-	__atomic_store_n(&tickets, 3, __ATOMIC_RELEASE);
+	tickets = taken = 0;
+	for (unsigned i = 0; i < ARRAY_SIZE(t); i++) {
+		t[i] = start_on(0, wait_for_ticket, NULL);
+		if (t[i])
+			WAIT_FOR(is_blocked(t[i]));
+	}
+	__atomic_store_n(&tickets, ARRAY_SIZE(t), __ATOMIC_RELEASE);
 	wake_up(&queue);
-	WAIT_FOR(load_acquire(&taken) == 3);
-	release_all(t);
-}
-
-TEST(wait, wake_up_one_wakes_who_waits_longest)
-{
-	struct thread *t[3];
-	u64 switches[2];
-
-	three_waiters(t);
-	ASSERT_TRUE(t[0] && t[1] && t[2]);
-	switches[0] = t[1]->switches;
-	switches[1] = t[2]->switches;
-	__atomic_store_n(&tickets, 1, __ATOMIC_RELEASE);
-	wake_up_one(&queue);
-	WAIT_FOR(load_acquire(&taken) == 1);
-	EXPECT_EQ(t[1]->switches, switches[0]);
-	EXPECT_EQ(t[2]->switches, switches[1]);
-	EXPECT_TRUE(is_blocked(t[1]) && is_blocked(t[2]));
-	release_all(t);
-}
-
-/* All are on this CPU, so none runs between the two. */
-TEST(wait, two_wake_ups_of_one_wake_two)
-{
-	struct thread *t[3];
-
-	stay_on(0);
-	three_waiters(t);
-	preempt_disable();
-	__atomic_store_n(&tickets, 2, __ATOMIC_RELEASE);
-	wake_up_one(&queue);
-	wake_up_one(&queue);
-	preempt_enable();
-	WAIT_FOR(load_acquire(&taken) == 2);
-	release_all(t);
-	stay_anywhere();
+	WAIT_FOR(load_acquire(&taken) == ARRAY_SIZE(t));
+	for (unsigned i = 0; i < ARRAY_SIZE(t); i++)
+		join(t[i]);
 }
 
 static bool flag;
