@@ -2,11 +2,9 @@
 /*
  * A storm: threads on all CPUs register, enable, disable and unregister probes
  * of all kinds on instructions of hot functions, in random order, while others
- * call those functions. Each thread keeps a model of its own probes: what every
- * call must return, and whether a probe may have been hit. The functions' results
- * must be right throughout, probes that are there all the time miss no call, and
- * in the end nothing is left. Some storms come with a rain of NMIs and timers that
- * call those functions, too, wherever they land; handlers send themselves some.
+ * call those functions (storm_calls.c), some in a rain of NMIs. Each thread keeps a
+ * model of its own probes: what every call must return, and whether a probe may
+ * have been hit. In the end nothing is left.
  */
 #include <arch/insn.h>
 #include <kernel/heap.h>
@@ -21,7 +19,6 @@
 #include <probe/kretprobe.h>
 #include <probe/opt.h>
 #include <probe/patch.h>
-#include <tests/cases/nmis.h>
 #include <tests/cases/storm.h>
 #include <tests/cases/threads.h>
 #include <tests/cases/text.h>
@@ -47,99 +44,8 @@ u64 storm_ns(void)
 static unsigned long places[PLACES];
 static unsigned nr_places;
 static bool over;
-static unsigned long wrong_calls, wrong_states, steps, calls;
-
-static __noclone long storm_mix(long a, long b)
-{
-	volatile long sink;
-
-	for (long i = 0; i < 3; i++) {
-		sink = a ^ i;
-		a = a * 3 + (b & 7) - (sink & 1);
-		if (a & 4)
-			b += a >> 3;
-	}
-	return a ^ b;
-}
-
-static __noclone long storm_outer(long a)
-{
-	return storm_mix(a, 5) + storm_mix(a + 1, 9);
-}
-
-static void count_at(unsigned long *counter)
-{
-	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
-}
-
-/* The rain ------------------------------------------------------------------------- */
-
-/* Of the calls of handlers, how many get an NMI. */
-#define HANDLER_NMIS 32
-
-static bool raining;
-static long right_in_rain;
-static unsigned long handled, nmis_in_hits;
-
-static void call_in_rain(void)
-{
-	if (storm_outer(1) != right_in_rain)
-		count_at(&wrong_calls);
-	count_at(&calls);
-}
-
-static void call_in_nmi(struct pt_regs *regs __unused)
-{
-	if (this_cpu()->hit_levels > 0)
-		count_at(&nmis_in_hits);
-	call_in_rain();
-}
-
-static void in_handler(void)
-{
-	if (!READ_ONCE(raining) || nmis_in_one())
-		return;
-	if (__atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED) % HANDLER_NMIS ==
-	    0)
-		nmis_send_self();
-}
-
-static void rain_begin(void)
-{
-	right_in_rain = storm_outer(1);
-	count_at(&calls);
-	handled = nmis_in_hits = 0;
-	nmis_begin(call_in_nmi);
-	nmis_rain_begin(call_in_rain);
-	WRITE_ONCE(raining, true);
-}
-
-static void rain_end(void)
-{
-	unsigned long all = 0;
-
-	WAIT_FOR(nmis_everywhere() && READ_ONCE(nmis_in_hits) > 0);
-	nmis_rain_end();
-	WRITE_ONCE(raining, false);
-	nmis_end();
-	for_each_cpu(cpu)
-		all += nmis_seen(cpu->id);
-	test_note("%lu NMIs, %lu in hits", all, nmis_in_hits);
-}
-
-/* The probes ----------------------------------------------------------------------- */
-
-static int storm_pre(struct kprobe *p __unused, struct pt_regs *regs __unused)
-{
-	in_handler();
-	return 0;
-}
-
-static void storm_post(struct kprobe *p __unused, struct pt_regs *regs __unused,
-		       unsigned long flags __unused)
-{
-	in_handler();
-}
+static unsigned least_steps;
+static unsigned long wrong_states, steps;
 
 static void storm_jump(long a __unused, long b __unused)
 {
@@ -188,7 +94,7 @@ struct model {
 static void expect(bool ok)
 {
 	if (!ok)
-		count_at(&wrong_states);
+		__atomic_fetch_add(&wrong_states, 1, __ATOMIC_RELAXED);
 }
 
 static void choose(struct model *m, u64 *seed)
@@ -263,9 +169,9 @@ static void storm(void *arg)
 {
 	u64 seed = 977 * ((unsigned long)arg + 1);
 	struct model *models = kcalloc(PROBES, sizeof(*models));
-	unsigned least = READ_ONCE(raining) ? STEPS_IN_RAIN : STEPS;
 
-	for (unsigned i = 0; models && (i < least || !READ_ONCE(over)); i++) {
+	for (unsigned i = 0; models && (i < least_steps || !READ_ONCE(over));
+	     i++) {
 		struct model *m = &models[random_below(&seed, PROBES)];
 
 		switch (random_below(&seed, 4)) {
@@ -286,7 +192,7 @@ static void storm(void *arg)
 			expect(models[k].enabled ||
 			       models[k].hits ==
 				       READ_ONCE(models[k].probe.nhit));
-		count_at(&steps);
+		__atomic_fetch_add(&steps, 1, __ATOMIC_RELAXED);
 	}
 	expect(models);
 	for (unsigned k = 0; models && k < PROBES; k++)
@@ -294,71 +200,26 @@ static void storm(void *arg)
 	kfree(models);
 }
 
-static void caller(void *arg __unused)
-{
-	long right[16];
-
-	for (long i = 0; i < 16; i++)
-		right[i] = storm_outer(i);
-	__atomic_fetch_add(&calls, 16, __ATOMIC_RELAXED);
-	while (!READ_ONCE(over)) {
-		for (long i = 0; i < 16; i++) {
-			if (storm_outer(i) != right[i])
-				count_at(&wrong_calls);
-		}
-		__atomic_fetch_add(&calls, 16, __ATOMIC_RELAXED);
-		thread_sleep(100 * NSEC_PER_USEC);
-	}
-}
-
-/* On the functions' entries, before the first call that counts and to the end. */
-static struct kprobe constants[] = {
-	{ .symbol_name = "storm_outer", .pre_handler = storm_pre },
-	{ .symbol_name = "storm_mix", .pre_handler = storm_pre },
-	{ .symbol_name = "storm_mix", .post_handler = storm_post },
-};
-
-static void place_constants(void)
-{
-	for (unsigned i = 0; i < ARRAY_SIZE(constants); i++)
-		EXPECT_EQ(register_kprobe(&constants[i]), 0);
-}
-
-static void check_constants(void)
-{
-	for (unsigned i = 0; i < ARRAY_SIZE(constants); i++) {
-		const struct kprobe *p = &constants[i];
-
-		EXPECT_EQ(unregister_kprobe(&constants[i]), 0);
-		EXPECT_EQ(p->nhit + p->nmissed, i == 0 ? calls : 2 * calls);
-	}
-}
-
 static void blow(bool rain)
 {
-	struct thread *storms[MAX_CPUS], *callers[MAX_CPUS];
+	struct thread *storms[MAX_CPUS];
 
-	wrong_calls = wrong_states = steps = calls = 0;
+	wrong_states = steps = 0;
 	over = false;
-	place_constants();
-	if (rain)
-		rain_begin();
+	least_steps = rain ? STEPS_IN_RAIN : STEPS;
+	storm_calls_begin(rain);
 	for (unsigned i = 0; i < cpu_count; i++) {
-		callers[i] = thread_create_on("caller", BIT(i), caller, NULL);
 		storms[i] = thread_create("storm", storm,
 					  (void *)(unsigned long)i);
-		ASSERT_TRUE(callers[i] && storms[i]);
+		ASSERT_TRUE(storms[i]);
 	}
 	thread_sleep(rain ? storm_ns() / 2 : storm_ns());
 	WRITE_ONCE(over, true);
-	for (unsigned i = 0; i < cpu_count; i++) {
+	for (unsigned i = 0; i < cpu_count; i++)
 		thread_join(storms[i]);
-		thread_join(callers[i]);
-	}
-	if (rain)
-		rain_end();
-	check_constants();
-	test_note("%lu changes, %lu calls", steps, calls);
+	storm_calls_end();
+	test_note("%lu changes", steps);
+	EXPECT_EQ(wrong_states, 0);
 }
 
 static void run_storm(enum patch_mode mode, enum opt_mode opt, bool rain)
@@ -379,8 +240,6 @@ static void run_storm(enum patch_mode mode, enum opt_mode opt, bool rain)
 	blow(rain);
 	patch_mode_set(before_mode);
 	EXPECT_EQ(opt_set(before_opt), 0);
-	EXPECT_EQ(wrong_calls, 0);
-	EXPECT_EQ(wrong_states, 0);
 	EXPECT_EQ(storm_outer(3), right);
 	EXPECT_EQ(text_hash(), before);
 }
