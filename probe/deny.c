@@ -76,16 +76,12 @@ static int walk(const struct symbol *sym, unsigned long addr, struct insn *insn,
 {
 	unsigned long end = sym->addr + sym->size;
 	struct boundary at = last;
+	struct site_text ahead = { 0 };
 
 	if (at.function != sym->addr || at.pc > addr)
 		at = (struct boundary){ sym->addr, sym->addr, false };
 	while (at.pc <= addr) {
-		u8 bytes[INSN_MAX_BYTES];
-		size_t n = site_read_original(
-			at.pc, bytes,
-			min(end - at.pc, (unsigned long)sizeof(bytes)));
-
-		if (arch_insn_decode(insn, bytes, n, at.pc) < 0)
+		if (site_decode(&ahead, at.pc, end, insn) < 0)
 			return refuse(
 				why,
 				at.pc == addr

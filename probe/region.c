@@ -137,10 +137,9 @@ static void note_functions(unsigned long addr, unsigned long end)
 
 static bool decode(unsigned long pc, struct insn *insn)
 {
-	u8 bytes[INSN_MAX_BYTES];
-	size_t n = site_read_original(pc, bytes, sizeof(bytes));
+	struct site_text ahead = { 0 };
 
-	return arch_insn_decode(insn, bytes, n, pc) == 0;
+	return site_decode(&ahead, pc, pc + INSN_MAX_BYTES, insn) == 0;
 }
 
 static const char *check_function(const struct symbol *sym)
