@@ -19,6 +19,7 @@
 #include <lib/errno.h>
 #include <lib/string.h>
 #include <probe/patch.h>
+#include <probe/site.h>
 #include <tests/cases/patch_sites.h>
 #include <tests/test.h>
 
@@ -214,10 +215,12 @@ TEST(patch, modes_have_names)
 	patch_mode_set(before);
 }
 
+/* While nobody else has something to change. */
 TEST(patch, batches_are_counted)
 {
 	struct patch_stats before, after;
 
+	mutex_lock(&probe_mutex);
 	prepare(0);
 	for (unsigned i = 0; i < 3; i++)
 		memcpy(patches[i].bytes, (const void *)patches[i].addr,
@@ -227,6 +230,7 @@ TEST(patch, batches_are_counted)
 	patch_stats_get(&after);
 	EXPECT_EQ(after.patches, before.patches + 3);
 	EXPECT_EQ(after.batches, before.batches + 1);
+	mutex_unlock(&probe_mutex);
 }
 
 /* As if stale translations trapped now and then, with other traps in between. */
