@@ -190,6 +190,22 @@ u64 bootinfo_ram_size(const struct bootinfo *bi)
 	return size;
 }
 
+enum bootinfo_memory bootinfo_memory_of_bios(u32 type)
+{
+	switch (type) {
+	case 1:
+		return BOOTINFO_RAM;
+	case 3:
+		return BOOTINFO_ACPI;
+	case 4:
+		return BOOTINFO_NVS;
+	case 5:
+		return BOOTINFO_BAD;
+	default:
+		return BOOTINFO_RESERVED;
+	}
+}
+
 const char *bootinfo_memory_name(enum bootinfo_memory type)
 {
 	switch (type) {

@@ -102,22 +102,6 @@ static int parse_module(struct bootinfo *bi, const struct tag *tag)
 	return bootinfo_add(bi, start, end - start, BOOTINFO_MODULE);
 }
 
-static enum bootinfo_memory memory_type(u32 type)
-{
-	switch (type) {
-	case 1:
-		return BOOTINFO_RAM;
-	case 3:
-		return BOOTINFO_ACPI;
-	case 4:
-		return BOOTINFO_NVS;
-	case 5:
-		return BOOTINFO_BAD;
-	default:
-		return BOOTINFO_RESERVED;
-	}
-}
-
 /* u32 entry_size, u32 version, entries of u64 base, u64 size, u32 type */
 static int parse_memory_map(struct bootinfo *bi, const struct tag *tag)
 {
@@ -135,7 +119,8 @@ static int parse_memory_map(struct bootinfo *bi, const struct tag *tag)
 		const u8 *entry = tag->data + at;
 		u32 type = load_le32(entry + 16);
 		int err = bootinfo_add(bi, load_le64(entry),
-				       load_le64(entry + 8), memory_type(type));
+				       load_le64(entry + 8),
+				       bootinfo_memory_of_bios(type));
 
 		if (err)
 			return err;

@@ -63,23 +63,6 @@ static int parse_cmdline(struct bootinfo *bi, const struct boot_reader *reader,
 	return 0;
 }
 
-/* The types are those of the BIOS (ACPI 6.4 15.1). */
-static enum bootinfo_memory memory_type(u32 type)
-{
-	switch (type) {
-	case 1:
-		return BOOTINFO_RAM;
-	case 3:
-		return BOOTINFO_ACPI;
-	case 4:
-		return BOOTINFO_NVS;
-	case 5:
-		return BOOTINFO_BAD;
-	default:
-		return BOOTINFO_RESERVED;
-	}
-}
-
 static int parse_memory_map(struct bootinfo *bi,
 			    const struct boot_reader *reader, phys_t pa,
 			    u32 count)
@@ -96,9 +79,9 @@ static int parse_memory_map(struct bootinfo *bi,
 				       MEMORY_SIZE, "memory map");
 
 		if (!err)
-			err = bootinfo_add(bi, load_le64(entry),
-					   load_le64(entry + 8),
-					   memory_type(load_le32(entry + 16)));
+			err = bootinfo_add(
+				bi, load_le64(entry), load_le64(entry + 8),
+				bootinfo_memory_of_bios(load_le32(entry + 16)));
 		if (err)
 			return err;
 	}

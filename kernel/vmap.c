@@ -53,21 +53,25 @@ static const struct area areas[] = {
 static struct spinlock vmap_lock = SPINLOCK("vmap", RANK_VM);
 static size_t pages_used;
 
-/* Makes the tables of @area by mapping something once under each. */
+/* Makes the tables for @va by mapping something there once. */
+static int make_tables(unsigned long va)
+{
+	int err = arch_mmu_map(&kernel_pt, va, virt_to_phys(__rodata_start),
+			       PAGE_SIZE, VM_READ);
+
+	if (!err)
+		arch_mmu_unmap(&kernel_pt, va, PAGE_SIZE);
+	return err;
+}
+
 static int area_prepare(const struct area *area)
 {
 	unsigned long end = area->base + (area->pages << PAGE_SHIFT);
+	int err = 0;
 
-	for (unsigned long va = area->base; va < end; va += TABLE_SPAN) {
-		int err = arch_mmu_map(&kernel_pt, va,
-				       virt_to_phys(__rodata_start), PAGE_SIZE,
-				       VM_READ);
-
-		if (err)
-			return err;
-		arch_mmu_unmap(&kernel_pt, va, PAGE_SIZE);
-	}
-	return 0;
+	for (unsigned long va = area->base; va < end && !err; va += TABLE_SPAN)
+		err = make_tables(va);
+	return err;
 }
 
 /* Only the upper ones for the window, which is large and may stay empty. */
@@ -76,13 +80,10 @@ static int window_prepare(void)
 	for (size_t n = DIV_ROUND_UP(WINDOW_SIZE, UPPER_SPAN); n-- > 0;) {
 		unsigned long va = WINDOW_BASE + n * UPPER_SPAN;
 		phys_t table;
-		int err = arch_mmu_map(&kernel_pt, va,
-				       virt_to_phys(__rodata_start), PAGE_SIZE,
-				       VM_READ);
+		int err = make_tables(va);
 
 		if (err)
 			return err;
-		arch_mmu_unmap(&kernel_pt, va, PAGE_SIZE);
 		table = arch_mmu_table_take(&kernel_pt, va);
 		if (table)
 			frame_free(table, 0);

@@ -184,6 +184,8 @@ int __must_check bootinfo_find(const struct bootinfo *bi, u64 size, u64 align,
 			       phys_t low, phys_t high, phys_t *base);
 u64 bootinfo_ram_size(const struct bootinfo *bi);
 const char *bootinfo_memory_name(enum bootinfo_memory type);
+/* For the types of the BIOS (ACPI 6.4 15.1), which PVH and Multiboot2 use, too. */
+enum bootinfo_memory bootinfo_memory_of_bios(u32 type);
 
 /* Adds a CPU; a second one with its id is -EINVAL, one too many is counted. */
 int __must_check bootinfo_add_cpu(struct bootinfo *bi, u32 hw_id, bool enabled);
