@@ -73,23 +73,31 @@ static int emit(struct detour *d)
 	return 0;
 }
 
-/* What stands from @s on, or will when its change is done. */
+/*
+ * What stands from @s on, or will when its change is done: that takes its own jump
+ * out, and the one over several instructions of which it is one.
+ */
 static void read_text(const struct site *s, u8 *text)
 {
-	struct site *above;
+	struct site *at = site_at_or_below(s->addr);
 	u8 coming[ARCH_PATCH_MAX];
 
 	memcpy(text, (const void *)s->addr, ARCH_JUMP_TEXT);
-	if (s->detour)
-		memcpy(text, s->detour->jump.old, s->detour->jump.len);
-	above = site_at_or_below(s->addr + ARCH_JUMP_TEXT - 1);
-	for (; above && above->addr > s->addr; above = site_below(above)) {
-		unsigned long i = above->addr - s->addr;
+	for (; at && at->addr + ARCH_JUMP_SIZE > s->addr; at = site_below(at)) {
+		const struct jump *j = at->detour ? &at->detour->jump : NULL;
+		unsigned long i = s->addr - at->addr;
 
-		if (above->changed)
+		if (j && j->len > i)
+			memcpy(text, j->old + i, j->len - i);
+	}
+	at = site_at_or_below(s->addr + ARCH_JUMP_TEXT - 1);
+	for (; at && at->addr > s->addr; at = site_below(at)) {
+		unsigned long i = at->addr - s->addr;
+
+		if (at->changed)
 			memcpy(text + i, coming,
 			       min(ARCH_JUMP_TEXT - i,
-				   site_coming_text(above, coming) + 0UL));
+				   site_coming_text(at, coming) + 0UL));
 	}
 }
 

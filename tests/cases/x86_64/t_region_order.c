@@ -74,3 +74,27 @@ TEST(region_order, probes_side_by_side_come_and_go_in_any_order)
 {
 	come_and_go_in_orders(JUMP_NONE);
 }
+
+/* Its displacement is text that the region's jump still covers when it is planned. */
+TEST(region_order, a_jump_that_comes_inside_is_of_what_stands_there_then)
+{
+	enum opt_mode before = opt_mode();
+
+	EXPECT_EQ(opt_set(OPT_EAGER), 0);
+	for (unsigned n = 1; n < SIDE_BY_SIDE; n++) {
+		struct kprobe p = probe_of(region_slow4_at);
+		struct kprobe in = probe_of(region_slow4_at);
+
+		make_region(&p);
+		in.addr = inside(region_slow4_at, n);
+		opt_wish(JUMP_NONE);
+		EXPECT_EQ(register_kprobe(&in), 0);
+		EXPECT_FALSE(is_region(p.addr));
+		EXPECT_EQ(region_slow4((long)few, 1), 4);
+		EXPECT_EQ(p.nhit, 1);
+		EXPECT_EQ(in.nhit, 1);
+		EXPECT_EQ(unregister_kprobe(&in), 0);
+		remove_region(&p);
+	}
+	EXPECT_EQ(opt_set(before), 0);
+}
