@@ -42,8 +42,7 @@ STATIC_ASSERT(offsetof(struct thread, preempt_count) == THREAD_PREEMPT);
 
 static bool changes(const struct site *s)
 {
-	return s->detour || s->coming_detour ||
-	       s->armed != site_wants_arming(s);
+	return s->detour || s->coming_detour || s->armed != s->wanted;
 }
 
 /*
@@ -109,7 +108,9 @@ static void settle(struct site_change *c)
 {
 	c->sites = reversed(sorted(c->sites, c->n));
 	for (struct site *s = c->sites; s; s = s->next_changed) {
-		if (c->plan_jumps && site_wants_arming(s) && !s->coming_detour)
+		/* Once: hits may disable its probes meanwhile. */
+		s->wanted = site_wants_arming(s);
+		if (c->plan_jumps && s->wanted && !s->coming_detour)
 			opt_plan(s);
 		if (changes(s) && ARCH_JUMP_PUNS && opt_has_worked())
 			touch_below(s, c);
@@ -129,7 +130,7 @@ unsigned site_coming_text(const struct site *s, u8 *bytes)
 	if (new) {
 		memcpy(bytes, new->jump.bytes, new->jump.len);
 		len = max(len, new->jump.len + 0u);
-	} else if (site_wants_arming(s)) {
+	} else if (s->wanted) {
 		memcpy(bytes, arch_break_insn, ARCH_BREAK_SIZE);
 	}
 	return len;
@@ -269,7 +270,7 @@ static void round_add(struct round *r, struct site *s, bool comes,
 		.new_reach = s->coming_detour ? new->jump.footprint : 0,
 	};
 	p->len = (u8)site_coming_text(s, p->bytes);
-	s->armed = site_wants_arming(s);
+	s->armed = s->wanted;
 	if (old)
 		retire(old, c);
 	s->detour = s->coming_detour;
@@ -301,7 +302,7 @@ static void write_descending(struct round *r, struct site_change *c)
 {
 	r->from_end = true;
 	for (struct site *s = c->sites; s; s = s->next_changed) {
-		if (s->coming_detour || s->armed != site_wants_arming(s))
+		if (s->coming_detour || s->armed != s->wanted)
 			round_add(r, s, true, c);
 	}
 	round_end(r);

@@ -65,6 +65,7 @@ struct site {
 	struct detour *coming_detour; /* prepared to be jumped to */
 	const char *no_jump; /* why, when it was tried last; NULL: not yet */
 	bool armed;	     /* a breakpoint stands in the text, or a jump */
+	bool wanted;	     /* one is to, when a change under way is done */
 	bool changed;	     /* on the list of a change under way */
 	struct site *next_changed;
 	struct list_head work; /* opt.c's */
