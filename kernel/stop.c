@@ -58,7 +58,8 @@ static __always_inline void ack(enum stop_state s)
 
 /*
  * The others' side; interrupts are off in an IPI. No-probe: what they run must not
- * be what is written.
+ * be what is written. But should a handler of the leader hang, only they can tell;
+ * they are out of that again before the next state.
  */
 static __noprobe void follow(void)
 {
@@ -71,6 +72,7 @@ static __noprobe void follow(void)
 
 		if (s == done) {
 			cpu_relax();
+			probe_watch_poll();
 			continue;
 		}
 		arch_cpu_serialize();

@@ -194,3 +194,26 @@ TEST(isolate_cpus, an_endless_handler_does_not_keep_the_machine_from_stopping)
 	ASSERT_EQ(probe_budget_set(budget), 0);
 	ASSERT_EQ(thread_set_affinity(current, ~0u), 0);
 }
+
+static int stop_and_call(void *arg)
+{
+	call_target(arg);
+	return 7;
+}
+
+/* The one that loops is the only one that could go on. */
+TEST(isolate_cpus, an_endless_handler_does_not_keep_the_machine_stopped)
+{
+	struct kprobe bad = { .symbol_name = "isolate_target",
+			      .pre_handler = loop_pre };
+	u64 budget = probe_budget();
+
+	if (cpu_count < 2)
+		SKIP("needs a second CPU that notices");
+	ASSERT_EQ(probe_budget_set(20 * NSEC_PER_MSEC), 0);
+	ASSERT_EQ(register_kprobe(&bad), 0);
+	EXPECT_EQ(stop_machine(stop_and_call, NULL), 7);
+	EXPECT_EQ(bad.verdict, KPROBE_OVERDUE);
+	EXPECT_EQ(unregister_kprobe(&bad), 0);
+	ASSERT_EQ(probe_budget_set(budget), 0);
+}
