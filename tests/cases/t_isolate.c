@@ -161,9 +161,11 @@ TEST(isolate, what_a_handler_did_to_preemption_goes_with_it)
 /* Interrupts enabled ------------------------------------------------------------ */
 
 static bool ticked, ticked_inside;
+static unsigned long ticks;
 
 static void tick(struct timer *t __unused)
 {
+	WRITE_ONCE(ticks, ticks + 1);
 	WRITE_ONCE(ticked, true);
 }
 
@@ -302,7 +304,7 @@ static unsigned step_all(const struct symbol *sym, struct kprobe *probes,
 TEST(isolate, interrupts_outside_of_handlers_stay_enabled)
 {
 	static struct kprobe probes[64];
-	u64 end = clock_ns() + 10 * NSEC_PER_MSEC;
+	unsigned long before;
 	struct symbol sym;
 	struct timer t;
 	unsigned n;
@@ -310,13 +312,15 @@ TEST(isolate, interrupts_outside_of_handlers_stay_enabled)
 	ASSERT_EQ(symtab_find("probe_hit_interrupted", &sym), 0);
 	n = step_all(&sym, probes, ARRAY_SIZE(probes));
 	EXPECT_GT(n, 4);
+	stay_on(last_cpu());
+	before = READ_ONCE(ticks);
 	timer_init(&t, tick, NULL);
 	timer_start(&t, clock_ns(), NSEC_PER_MSEC);
-	while (clock_ns() < end && !arch_irqs_disabled())
-		cpu_relax();
+	SPIN_FOR(READ_ONCE(ticks) - before >= 10 || arch_irqs_disabled());
 	EXPECT_FALSE(arch_irqs_disabled());
 	arch_irq_enable();
 	timer_stop(&t);
+	stay_anywhere();
 	EXPECT_GT(probes[0].nhit, 0);
 	while (n > 0)
 		EXPECT_EQ(unregister_kprobe(&probes[--n]), 0);

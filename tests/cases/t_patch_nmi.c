@@ -127,11 +127,14 @@ static void step_rounds(enum patch_mode mode)
 	test_note("%lu steps, each an NMI, with %lu traps", steps, traps);
 	if (mode == PATCH_STOP && cpu_count > 1) {
 		all = traps;
-		for (unsigned r = 1; r <= STEP_ROUNDS; r++) {
-			others_at = all * r / (STEP_ROUNDS + 1);
-			patch_stepped(1 + r);
+		/*
+		 * It waits for others, so a round may have fewer traps than
+		 * that, but not fewer than one.
+		 */
+		for (unsigned r = 0; r < STEP_ROUNDS; r++) {
+			others_at = 1 + all * r / STEP_ROUNDS;
+			patch_stepped(2 + r);
 		}
-		/* It waits for others: a round may have fewer traps than that. */
 		EXPECT_GT(others_sent, 0);
 		for (unsigned i = 1; i < cpu_count; i++)
 			EXPECT_EQ(nmis_seen(i), others_sent);
@@ -305,10 +308,10 @@ static void look_for_long(struct pt_regs *regs __unused)
 
 static void patch_under_nmis(void)
 {
-	u64 end = clock_ns() + storm_ns();
+	u64 end = clock_ns() + storm_ns(), hang = end + HANG_NS;
 	unsigned round = 0;
 
-	while (clock_ns() < end) {
+	while (clock_ns() < end || (!nmis_seen(0) && clock_ns() < hang)) {
 		patch_round(++round);
 		look_at_all();
 	}
