@@ -12,7 +12,7 @@
 #include <probe/hit.h>
 #include <probe/opt.h>
 #include <tests/cases/isolate.h>
-#include <tests/cases/memory.h>
+#include <tests/cases/threads.h>
 
 static bool looping;
 static unsigned abandoned;
@@ -126,7 +126,7 @@ TEST(isolate_cpus, endless_handlers_on_all_cpus_but_one_are_all_abandoned)
 	ASSERT_EQ(thread_set_affinity(current, ~0u), 0);
 }
 
-static unsigned loopers;
+static unsigned together, loopers;
 
 static int loop_together_pre(struct kprobe *p __unused,
 			     struct pt_regs *regs __unused)
@@ -137,29 +137,40 @@ static int loop_together_pre(struct kprobe *p __unused,
 	return 0;
 }
 
-/* On a busy host one may be abandoned before another has come: once more then. */
-#define TRIES 10
+static void call_together(void *arg __unused)
+{
+	__atomic_fetch_add(&together, 1, __ATOMIC_RELAXED);
+	SPIN_FOR(READ_ONCE(together) == cpu_count);
+	call_target(NULL);
+}
+
+/*
+ * On a busy host one may be abandoned before another has come: once more then, with
+ * twice the time.
+ */
+#define TRIES 8
 
 TEST(isolate_cpus,
      endless_handlers_on_all_cpus_at_once_are_abandoned_by_a_timer)
 {
 	struct kprobe bad = { .symbol_name = "isolate_target",
 			      .pre_handler = loop_together_pre };
-	u64 budget = probe_budget();
+	u64 budget = probe_budget(), ns = 100 * NSEC_PER_MSEC;
 
-	if (!somebody_notices() || probe_budget_set(100 * NSEC_PER_MSEC) != 0 ||
+	if (!somebody_notices() || probe_budget_set(ns) != 0 ||
 	    !probe_budget_is_sure()) {
 		ASSERT_EQ(probe_budget_set(budget), 0);
 		SKIP("no timer comes as an NMI");
 	}
 	ASSERT_EQ(register_kprobe(&bad), 0);
 	for (unsigned i = 0; i < TRIES; i++) {
-		loopers = 0;
+		together = loopers = 0;
 		EXPECT_EQ(enable_kprobe(&bad), 0);
-		on_all_cpus(call_target);
+		on_all_cpus(call_together);
 		EXPECT_EQ(bad.verdict, KPROBE_OVERDUE);
 		if (loopers == cpu_count)
 			break;
+		EXPECT_EQ(probe_budget_set(ns <<= 1), 0);
 	}
 	EXPECT_EQ(loopers, cpu_count);
 	EXPECT_EQ(unregister_kprobe(&bad), 0);
