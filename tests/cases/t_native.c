@@ -420,6 +420,9 @@ TEST(native, copies_emulation_and_probes_do_what_the_processor_does)
 	enum opt_mode opt = opt_mode();
 	unsigned encodings = 0, next = 0, n;
 
+	relocated = emulated = faulted = differences = crooked = 0;
+	for (way = ways; way < ways + ARRAY_SIZE(ways); way++)
+		way->encodings = way->jumps = way->ends = 0;
 	ASSERT_EQ(register_kprobes(list, 2), 0);
 	do {
 		for (n = 0; n < NATIVE_CELLS; n++)

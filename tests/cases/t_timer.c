@@ -16,10 +16,31 @@ static struct {
 	bool irqs_off;
 } seen;
 
-/* No timer is active but the test's: the optimiser pauses by one, too. */
+static bool is_at_rest(struct thread *t, void *all)
+{
+	unsigned long pc;
+
+	*(bool *)all &= t == current || t->id <= 0 || /* idle threads */
+			(READ_ONCE(t->state) == THREAD_BLOCKED &&
+			 sched_whereabouts(t, &pc) == THREAD_OFF);
+	return *(bool *)all;
+}
+
+static bool is_quiet(void)
+{
+	bool all = timers_active() == 0;
+
+	thread_for_each(is_at_rest, &all);
+	return all && timers_active() == 0;
+}
+
+/*
+ * No timer is active but the test's, nor will be: the optimiser pauses by one, too,
+ * once it has come to run.
+ */
 static void quiet(void)
 {
-	WAIT_FOR(timers_active() == 0);
+	WAIT_FOR(is_quiet());
 }
 
 static void note(struct timer *t)
