@@ -6,11 +6,9 @@
 #ifndef SONDE_TESTS_RET_H
 #define SONDE_TESTS_RET_H
 
-#include <kernel/percpu.h>
-#include <kernel/thread.h>
-#include <kernel/timer.h>
 #include <probe/kretprobe.h>
 #include <probe/ret.h>
+#include <tests/cases/threads.h>
 #include <tests/test.h>
 
 static unsigned ret_mode __unused; /* 0 or KRETPROBE_FLAG_RETSITE */
@@ -56,28 +54,25 @@ static inline void ret_idle(void *arg __unused)
 }
 
 /*
- * After a probe of the scheduler has gone: has every thread that sleeps wake up
- * once. The reaper, idle threads, and the optimiser.
+ * Has every thread that sleeps wake up: idle threads, those who wait for the end of
+ * any thread, the reaper among them, and the optimiser.
  */
+static inline bool ret_stirred(void)
+{
+	struct kprobe p = { .symbol_name = "thread_yield",
+			    .pre_handler = ret_nothing };
+
+	for (unsigned i = 0; i < cpu_count; i++)
+		join(start_on(i, ret_idle, NULL));
+	if (register_kprobe(&p) == 0)
+		unregister_kprobe(&p);
+	return ret_orphans() == 0;
+}
+
+/* After a probe of the scheduler has gone: until nobody is in there any more. */
 static inline void ret_stir(void)
 {
-	for (unsigned tries = 0; tries < 100 && ret_orphans() > 0; tries++) {
-		struct kprobe p = { .symbol_name = "thread_yield",
-				    .pre_handler = ret_nothing };
-		struct thread *t = thread_create("stir", ret_idle, NULL);
-
-		if (t)
-			thread_detach(t);
-		for (unsigned i = 0; i < cpu_count; i++) {
-			t = thread_create_on("stir", BIT(i), ret_idle, NULL);
-			if (t)
-				thread_join(t);
-		}
-		if (register_kprobe(&p) == 0)
-			unregister_kprobe(&p);
-		thread_sleep(NSEC_PER_MSEC);
-	}
-	EXPECT_EQ(ret_orphans(), 0);
+	WAIT_FOR(ret_stirred());
 }
 
 #endif
