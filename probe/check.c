@@ -67,7 +67,7 @@ static int find_symbol(const char *name, struct symbol *sym)
 	}
 }
 
-int probe_resolve(const struct kprobe *p, unsigned long *addr)
+static int find_place(const struct kprobe *p, unsigned long *addr)
 {
 	char name[96];
 	const char *plus;
@@ -101,4 +101,28 @@ int probe_resolve(const struct kprobe *p, unsigned long *addr)
 				    sym.size);
 	*addr = plus || offset ? sym.addr + offset : symbol_entry(&sym);
 	return 0;
+}
+
+/* Whichever way a function is named, all its callers pass its entry. */
+static int find_entry(unsigned long *addr)
+{
+	struct symbol sym;
+
+	if (symtab_lookup(*addr, &sym))
+		return probe_refuse(-EINVAL, "%pS: it belongs to no function",
+				    (void *)*addr);
+	if (*addr == sym.addr)
+		*addr = symbol_entry(&sym);
+	if (*addr != symbol_entry(&sym))
+		return probe_refuse(-EINVAL,
+				    "%pS: it is not the entry of a function",
+				    (void *)*addr);
+	return 0;
+}
+
+int probe_resolve(const struct kprobe *p, unsigned long *addr)
+{
+	int err = find_place(p, addr);
+
+	return !err && (p->flags & KPROBE_FLAG_ENTRY) ? find_entry(addr) : err;
 }

@@ -4,9 +4,9 @@
  * detour of the pc: it is an ordinary pre-handler that calls on.
  */
 #include <arch/uaccess.h>
-#include <kernel/symtab.h>
 #include <lib/errno.h>
 #include <probe/jprobe.h>
+#include "site.h"
 
 static int jprobe_pre(struct kprobe *p, struct pt_regs *regs)
 {
@@ -21,35 +21,14 @@ static int jprobe_pre(struct kprobe *p, struct pt_regs *regs)
 	return 0;
 }
 
-static bool is_entry(unsigned long addr)
-{
-	struct symbol sym;
-
-	return symtab_lookup(addr, &sym) == 0 && addr == symbol_entry(&sym);
-}
-
 int register_jprobe(struct jprobe *jp)
 {
-	unsigned flags = jp->kp.flags;
-	int err;
-
 	if (!jp->entry)
-		return -EINVAL;
+		return probe_refuse(-EINVAL, "it has no handler");
 	jp->kp.pre_handler = jprobe_pre;
-	/* Not before it is known to see arguments. */
-	jp->kp.flags |= KPROBE_FLAG_DISABLED;
-	err = register_kprobe(&jp->kp);
-	if (err == 0) {
-		if (!is_entry(jp->kp.addr))
-			err = -EINVAL;
-		else if (!(flags & KPROBE_FLAG_DISABLED))
-			err = enable_kprobe(&jp->kp);
-		if (err)
-			unregister_kprobe(&jp->kp);
-	}
-	if (err)
-		jp->kp.flags = flags;
-	return err;
+	/* Where the arguments are. */
+	kprobe_flags_set(&jp->kp, KPROBE_FLAG_ENTRY);
+	return register_kprobe(&jp->kp);
 }
 
 int unregister_jprobe(struct jprobe *jp)

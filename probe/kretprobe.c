@@ -42,24 +42,17 @@ static int refuse(const char **why, const char *reason, int err)
 	return err;
 }
 
-int ret_check(struct kprobe *p, unsigned long *addr, const char **why)
+int ret_check(struct kprobe *p, unsigned long addr, const char **why)
 {
 	const struct kretprobe *rp = kretprobe_of(p);
-	struct symbol sym, jmp;
+	struct symbol jmp;
 
 	if (!rp->handler)
 		return refuse(why, "it has no handler", -EINVAL);
 	if (rp->data_size > KRETPROBE_DATA_MAX)
 		return refuse(why, "its data are too large", -EINVAL);
-	if (symtab_lookup(*addr, &sym))
-		return refuse(why, "it belongs to no function", -EINVAL);
-	/* Whichever way a function is named, all callers pass its entry. */
-	if (*addr == sym.addr)
-		*addr = symbol_entry(&sym);
-	if (*addr != symbol_entry(&sym))
-		return refuse(why, "it is not the entry of a function",
-			      -EINVAL);
-	if (!symtab_lookup((unsigned long)setjmp, &jmp) && sym.addr == jmp.addr)
+	if (!symtab_lookup((unsigned long)setjmp, &jmp) &&
+	    addr == symbol_entry(&jmp))
 		return refuse(why, "it returns twice", -EOPNOTSUPP);
 	return 0;
 }
@@ -208,7 +201,7 @@ static struct kprobe *prepare(struct kretprobe *rp)
 	else
 		rp->kp.pre_handler = rp->data_size ? ret_enter
 						   : ret_enter_plain;
-	kprobe_flags_set(&rp->kp, KPROBE_FLAG_RETURN);
+	kprobe_flags_set(&rp->kp, KPROBE_FLAG_RETURN | KPROBE_FLAG_ENTRY);
 	return &rp->kp;
 }
 

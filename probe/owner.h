@@ -33,7 +33,7 @@ struct ret_place {
 };
 
 /* kretprobe.c: the parts of registration, see there. Errors have a reason. */
-int __must_check ret_check(struct kprobe *p, unsigned long *addr,
+int __must_check ret_check(struct kprobe *p, unsigned long addr,
 			   const char **why);
 int __must_check ret_attach(struct kprobe *p, unsigned long addr);
 void ret_start(struct kprobe *p);

@@ -114,7 +114,7 @@ static int attach(struct kprobe *p, struct site_change *c)
 	if (err)
 		return err;
 	if (kprobe_is_return(p))
-		err = ret_check(p, &addr, &why);
+		err = ret_check(p, addr, &why);
 	if (err)
 		return probe_refuse(err, "%pS: %s", (void *)addr, why);
 	err = session_admit(p, &why);

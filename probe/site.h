@@ -235,6 +235,7 @@ int __printf(2, 3) probe_refuse(int err, const char *fmt, ...);
 /*
  * The address of @p: a number, "name" or "name+0x10". A bare name without offset
  * is the function's entry; any offset, +0 included, counts from its first byte.
+ * -EINVAL if it is to be an entry and is none.
  */
 int __must_check probe_resolve(const struct kprobe *p, unsigned long *addr);
 

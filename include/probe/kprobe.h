@@ -42,6 +42,7 @@ enum kprobe_flag {
 	KPROBE_FLAG_NO_JUMP = BIT(2),  /* its address stays a breakpoint */
 	KRETPROBE_FLAG_RETSITE = BIT(3), /* see <probe/kretprobe.h> */
 	/* The engine's: */
+	KPROBE_FLAG_ENTRY = BIT(5),	  /* only at a function's entry */
 	KPROBE_FLAG_QUARANTINED = BIT(6), /* its session was stopped */
 	KPROBE_FLAG_RETURN = BIT(7),	  /* it is part of a kretprobe */
 };

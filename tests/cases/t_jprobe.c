@@ -135,13 +135,57 @@ TEST(jprobe, without_entry_or_inside_a_function_it_is_refused)
 	struct insn insn;
 
 	EXPECT_EQ(register_jprobe(&jp), -EINVAL);
+	EXPECT_STREQ(kprobe_reason(), "it has no handler");
 	ASSERT_EQ(symtab_lookup((unsigned long)many_arguments, &sym), 0);
 	ASSERT_EQ(arch_insn_decode(&insn, (const void *)symbol_entry(&sym),
 				   INSN_MAX_BYTES, symbol_entry(&sym)),
 		  0);
 	inside.kp.addr = symbol_entry(&sym) + insn.len;
 	EXPECT_EQ(register_jprobe(&inside), -EINVAL);
+	EXPECT_TRUE(strstr(kprobe_reason(), "not the entry of a function"));
 	EXPECT_EQ(unregister_jprobe(&inside), -EINVAL);
+}
+
+/* On ppc64 a function begins before its entry, and that is its address. */
+TEST(jprobe, a_function_may_be_named_by_its_address)
+{
+	struct jprobe jp = { .entry = see_nothing };
+	struct symbol sym;
+
+	ASSERT_EQ(symtab_find("no_arguments", &sym), 0);
+	jp.kp.addr = sym.addr;
+	seen_calls = 0;
+	ASSERT_EQ(register_jprobe(&jp), 0);
+	EXPECT_EQ(no_arguments(), 5);
+	EXPECT_EQ(seen_calls, 1);
+	EXPECT_EQ(unregister_jprobe(&jp), 0);
+}
+
+static struct jprobe twice = { .kp = { .symbol_name = "no_arguments" },
+			       .entry = see_nothing };
+static bool was_disabled;
+
+static int look_at_twice(struct kprobe *p __unused,
+			 struct pt_regs *regs __unused)
+{
+	was_disabled |= twice.kp.flags & KPROBE_FLAG_DISABLED;
+	return 0;
+}
+
+/* Or a change of its address by others would find it so, and disarm it. */
+TEST(jprobe, registered_again_it_is_enabled_all_the_time)
+{
+	struct kprobe look = { .symbol_name = "register_kprobe",
+			       .pre_handler = look_at_twice };
+
+	was_disabled = false;
+	ASSERT_EQ(register_jprobe(&twice), 0);
+	ASSERT_EQ(register_kprobe(&look), 0);
+	EXPECT_EQ(register_jprobe(&twice), -EBUSY);
+	EXPECT_EQ(unregister_kprobe(&look), 0);
+	EXPECT_EQ(unregister_jprobe(&twice), 0);
+	EXPECT_EQ(look.nhit, 1);
+	EXPECT_FALSE(was_disabled);
 }
 
 static void see_bad(const char *text)
