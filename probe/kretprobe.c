@@ -131,6 +131,15 @@ static bool is_finished(const struct ret_owner *o)
 	return o->orphan && c.outstanding == 0;
 }
 
+bool ret_places_left(void)
+{
+	const struct ret_owner *o = owners;
+
+	while (o && !(o->places && is_finished(o)))
+		o = o->next;
+	return o;
+}
+
 struct ret_owner *ret_owners_finished(struct site_change *c)
 {
 	struct ret_owner **link = &owners, *finished = NULL, *o;
@@ -210,17 +219,9 @@ int register_kretprobe(struct kretprobe *rp)
 	return register_kprobe(prepare(rp));
 }
 
-/* Breakpoints elsewhere go with the last call: at once, if there is none. */
-static int sweep(const struct kretprobe *rp, int err)
-{
-	if (rp->kp.flags & KRETPROBE_FLAG_RETSITE && !err)
-		ret_orphans();
-	return err;
-}
-
 int unregister_kretprobe(struct kretprobe *rp)
 {
-	return sweep(rp, unregister_kprobe(&rp->kp));
+	return unregister_kprobe(&rp->kp);
 }
 
 int register_kretprobes(struct kretprobe **rps, unsigned n)
@@ -252,8 +253,6 @@ int unregister_kretprobes(struct kretprobe **rps, unsigned n)
 	if (ps)
 		err = unregister_kprobes(ps, n);
 	kfree(ps);
-	for (unsigned i = 0; i < n; i++)
-		sweep(rps[i], err);
 	return err;
 }
 
@@ -264,8 +263,7 @@ int register_kprobe_pair(struct kprobe *kp, struct kretprobe *rp)
 
 int unregister_kprobe_pair(struct kprobe *kp, struct kretprobe *rp)
 {
-	return sweep(rp,
-		     unregister_kprobes((struct kprobe *[]){ kp, &rp->kp }, 2));
+	return unregister_kprobes((struct kprobe *[]){ kp, &rp->kp }, 2);
 }
 
 int enable_kretprobe(struct kretprobe *rp)

@@ -46,6 +46,8 @@ void ret_leave(struct kprobe *p);
 struct site_change;
 struct ret_owner *ret_owners_finished(struct site_change *c);
 void ret_owners_free(struct ret_owner *finished);
+/* Has one of them breakpoints? */
+bool ret_places_left(void);
 
 /* The kretprobe's pre_handler: in general, and without a bound. No-probe. */
 int ret_enter(struct kprobe *p, struct pt_regs *regs);

@@ -221,6 +221,9 @@ void probe_finish(struct site_change *c)
 	}
 	exec_sweep();
 	opt_changed();
+	/* Those of return probes that just left go at once, if no call is under way. */
+	if (ret_places_left())
+		probe_finish(&(struct site_change){ NULL });
 }
 
 /* The public calls ------------------------------------------------------------ */
