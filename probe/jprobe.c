@@ -23,7 +23,7 @@ static int jprobe_pre(struct kprobe *p, struct pt_regs *regs)
 
 int register_jprobe(struct jprobe *jp)
 {
-	if (!jp->entry)
+	if (!jp || !jp->entry)
 		return probe_refuse(-EINVAL, "it has no handler");
 	jp->kp.pre_handler = jprobe_pre;
 	/* Where the arguments are. */

@@ -201,8 +201,15 @@ struct kretprobe *get_kretprobe(const struct kretprobe_instance *ri)
 	return kretprobe_of(ri->owner->kp);
 }
 
+static struct kprobe *kp_of(struct kretprobe *rp)
+{
+	return rp ? &rp->kp : NULL;
+}
+
 static struct kprobe *prepare(struct kretprobe *rp)
 {
+	if (!rp)
+		return NULL;
 	if (rp->maxactive > 0 || rp->kp.flags & KRETPROBE_FLAG_RETSITE)
 		rp->kp.pre_handler = ret_enter;
 	else if (rp->entry_handler)
@@ -221,16 +228,19 @@ int register_kretprobe(struct kretprobe *rp)
 
 int unregister_kretprobe(struct kretprobe *rp)
 {
-	return unregister_kprobe(&rp->kp);
+	return unregister_kprobe(kp_of(rp));
 }
 
 int register_kretprobes(struct kretprobe **rps, unsigned n)
 {
-	struct kprobe **ps = kcalloc(n, sizeof(*ps));
-	int err;
+	struct kprobe **ps;
+	int err = probe_may_change();
 
-	if (!ps)
-		return -ENOMEM;
+	if (err)
+		return err;
+	ps = kcalloc(n, sizeof(*ps));
+	if (!ps && n > 0)
+		return probe_refuse(-ENOMEM, "out of memory");
 	for (unsigned i = 0; i < n; i++)
 		ps[i] = prepare(rps[i]);
 	err = register_kprobes(ps, n);
@@ -241,13 +251,16 @@ int register_kretprobes(struct kretprobe **rps, unsigned n)
 /* Without memory for a batch, one by one. */
 int unregister_kretprobes(struct kretprobe **rps, unsigned n)
 {
-	struct kprobe **ps = kcalloc(n, sizeof(*ps));
-	int err = 0, last;
+	struct kprobe **ps;
+	int err = probe_may_change(), last;
 
+	if (err)
+		return err;
+	ps = kcalloc(n, sizeof(*ps));
 	for (unsigned i = 0; i < n; i++) {
 		if (ps)
-			ps[i] = &rps[i]->kp;
-		else if ((last = unregister_kprobe(&rps[i]->kp)))
+			ps[i] = kp_of(rps[i]);
+		else if ((last = unregister_kprobe(kp_of(rps[i]))))
 			err = last;
 	}
 	if (ps)
@@ -263,17 +276,17 @@ int register_kprobe_pair(struct kprobe *kp, struct kretprobe *rp)
 
 int unregister_kprobe_pair(struct kprobe *kp, struct kretprobe *rp)
 {
-	return unregister_kprobes((struct kprobe *[]){ kp, &rp->kp }, 2);
+	return unregister_kprobes((struct kprobe *[]){ kp, kp_of(rp) }, 2);
 }
 
 int enable_kretprobe(struct kretprobe *rp)
 {
-	return enable_kprobe(&rp->kp);
+	return enable_kprobe(kp_of(rp));
 }
 
 int disable_kretprobe(struct kretprobe *rp)
 {
-	return disable_kprobe(&rp->kp);
+	return disable_kprobe(kp_of(rp));
 }
 
 void kretprobe_counts(const struct kretprobe *rp, struct kretprobe_counts *c)

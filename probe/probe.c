@@ -25,7 +25,7 @@
 /* The site that @p is registered at, or NULL: nothing in @p is trusted. */
 static struct site *site_of(const struct kprobe *p)
 {
-	struct site *s = site_find(p->addr);
+	struct site *s = p ? site_find(p->addr) : NULL;
 
 	return s && site_holds(s, p) ? s : NULL;
 }
@@ -108,7 +108,7 @@ static int attach(struct kprobe *p, struct site_change *c)
 
 	if (site_of(p))
 		return probe_refuse(-EBUSY, "this probe is registered already");
-	if (!p->pre_handler && !p->post_handler)
+	if (!p || (!p->pre_handler && !p->post_handler))
 		return probe_refuse(-EINVAL, "it has no handler");
 	err = probe_resolve(p, &addr);
 	if (err)
