@@ -114,11 +114,15 @@ __noprobe void ret_stop(struct kprobe *p)
 	WRITE_ONCE(kretprobe_of(p)->owner->call, ret_call_nothing);
 }
 
+/* Whose calls of nothing are, of which the probe is gone: traps may ask. */
+static struct kprobe departed;
+
 void ret_leave(struct kprobe *p)
 {
 	struct kretprobe *rp = kretprobe_of(p);
 
 	counts_read(rp->owner, &rp->left);
+	WRITE_ONCE(rp->owner->kp, &departed);
 	rp->owner->orphan = true;
 	rp->owner = NULL;
 }

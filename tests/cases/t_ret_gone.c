@@ -10,6 +10,7 @@
 #include <lib/errno.h>
 #include <lib/string.h>
 #include <probe/kretprobe.h>
+#include <probe/owner.h>
 #include <probe/ret.h>
 #include <probe/session.h>
 #include <tests/cases/ret.h>
@@ -483,6 +484,8 @@ TEST_BOTH(calls_under_way_return_after_their_probe_has_left)
 	EXPECT_EQ(unregister_kretprobe(&rp), 0);
 	expect_counts(&rp, 3, 0, 0, 3);
 	EXPECT_EQ(ret_orphans(), 1);
+	/* Nor does a trap meanwhile find it. */
+	EXPECT_NE(threads[0]->ret.top->owner->kp, &rp.kp);
 	memset(&rp, 0xdd, sizeof(rp));
 	wake_sleepers(threads, 3);
 	EXPECT_EQ(returns, 0);
