@@ -6,6 +6,12 @@
 #include <kernel/timer.h>
 #include <probe/watch.h>
 
+/*
+ * So short that cases need not wait, and so long that a handler which does return
+ * has not used it up, should a busy host keep its CPU for a while just then.
+ */
+#define CASE_BUDGET_NS (100 * NSEC_PER_MSEC)
+
 static inline bool somebody_notices(void)
 {
 	u64 budget = probe_budget();

@@ -139,7 +139,7 @@ TEST(isolate, a_handler_that_never_returns_is_abandoned_alone)
 		EXPECT_EQ(cpu_count, 1);
 		SKIP("nobody would notice");
 	}
-	ASSERT_EQ(probe_budget_set(20 * NSEC_PER_MSEC), 0);
+	ASSERT_EQ(probe_budget_set(CASE_BUDGET_NS), 0);
 	isolate_check(&bad, KPROBE_OVERDUE);
 	ASSERT_EQ(probe_budget_set(budget), 0);
 }
@@ -404,7 +404,7 @@ TEST(isolate, a_fault_handler_may_send_its_handler_elsewhere)
 	repaired = false;
 	ASSERT_EQ(symtab_lookup((unsigned long)land, &sym), 0);
 	landing = symbol_entry(&sym);
-	ASSERT_EQ(probe_budget_set(20 * NSEC_PER_MSEC), 0);
+	ASSERT_EQ(probe_budget_set(CASE_BUDGET_NS), 0);
 	isolate_check(&bad, KPROBE_OVERDUE);
 	ASSERT_EQ(probe_budget_set(budget), 0);
 	EXPECT_EQ(fixed_faults, 1);

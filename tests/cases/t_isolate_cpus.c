@@ -111,7 +111,7 @@ TEST(isolate_cpus, endless_handlers_on_all_cpus_but_one_are_all_abandoned)
 	if (cpu_count < 2)
 		SKIP("needs a second CPU that notices");
 	ASSERT_EQ(thread_set_affinity(current, BIT(cpu_count - 1)), 0);
-	ASSERT_EQ(probe_budget_set(20 * NSEC_PER_MSEC), 0);
+	ASSERT_EQ(probe_budget_set(CASE_BUDGET_NS), 0);
 	ASSERT_EQ(register_kprobe(&bad), 0);
 	for (unsigned i = 0; i + 1 < cpu_count; i++) {
 		threads[i] = thread_create_on("once", BIT(i), call_target,
@@ -192,7 +192,7 @@ TEST(isolate_cpus, an_endless_handler_does_not_keep_the_machine_from_stopping)
 	if (cpu_count < 2)
 		SKIP("needs a second CPU that notices");
 	ASSERT_EQ(thread_set_affinity(current, BIT(0)), 0);
-	ASSERT_EQ(probe_budget_set(20 * NSEC_PER_MSEC), 0);
+	ASSERT_EQ(probe_budget_set(CASE_BUDGET_NS), 0);
 	ASSERT_EQ(register_kprobe(&bad), 0);
 	thread = thread_create_on("once", BIT(1), call_target, NULL);
 	ASSERT_TRUE(thread);
@@ -221,7 +221,7 @@ TEST(isolate_cpus, an_endless_handler_does_not_keep_the_machine_stopped)
 
 	if (cpu_count < 2)
 		SKIP("needs a second CPU that notices");
-	ASSERT_EQ(probe_budget_set(20 * NSEC_PER_MSEC), 0);
+	ASSERT_EQ(probe_budget_set(CASE_BUDGET_NS), 0);
 	ASSERT_EQ(register_kprobe(&bad), 0);
 	EXPECT_EQ(stop_machine(stop_and_call, NULL), 7);
 	EXPECT_EQ(bad.verdict, KPROBE_OVERDUE);

@@ -126,7 +126,7 @@ static void check_overdue(struct kprobe *bad, void (*caller)(void))
 {
 	u64 budget = probe_budget();
 
-	ASSERT_EQ(probe_budget_set(20 * NSEC_PER_MSEC), 0);
+	ASSERT_EQ(probe_budget_set(CASE_BUDGET_NS), 0);
 	bad->symbol_name = "isolate_target";
 	ASSERT_EQ(register_kprobe(bad), 0);
 	caller();

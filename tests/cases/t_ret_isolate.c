@@ -142,7 +142,7 @@ TEST_BOTH(handlers_that_never_return_are_abandoned_alone)
 
 	if (!somebody_notices())
 		SKIP("nobody would notice");
-	ASSERT_EQ(probe_budget_set(20 * NSEC_PER_MSEC), 0);
+	ASSERT_EQ(probe_budget_set(CASE_BUDGET_NS), 0);
 	check(&bad, KPROBE_OVERDUE);
 	bad = (struct kretprobe){ .entry_handler = loop, .handler = good };
 	check(&bad, KPROBE_OVERDUE);
