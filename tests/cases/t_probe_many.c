@@ -8,7 +8,6 @@
 #include <kernel/heap.h>
 #include <kernel/image.h>
 #include <kernel/symtab.h>
-#include <kernel/timer.h>
 #include <lib/errno.h>
 #include <lib/string.h>
 #include <probe/kprobe.h>
@@ -38,9 +37,6 @@ TEST(probe, a_piece_of_a_function_is_suggested_and_probed_by_its_own_name)
 
 #define MANY   1000
 #define SINGLE 100 /* of them, one by one: each waits for all CPUs */
-
-/* Far more than it takes, also where the host has other things to do. */
-#define LONG_NS (60 * NSEC_PER_SEC)
 
 static bool may_be_probed(unsigned long addr)
 {
@@ -85,7 +81,7 @@ TEST(probe, a_thousand_are_removed_by_one_change_of_text_or_each_by_its_own)
 	struct kprobe *probes = kcalloc(MANY, sizeof(*probes));
 	struct kprobe **all = kcalloc(MANY, sizeof(*all));
 	enum opt_mode mode = opt_mode();
-	u64 since, before;
+	u64 before;
 	unsigned n;
 
 	ASSERT_TRUE(probes && all);
@@ -95,18 +91,14 @@ TEST(probe, a_thousand_are_removed_by_one_change_of_text_or_each_by_its_own)
 	EXPECT_GT(n, MANY / 2);
 	ASSERT_EQ(register_kprobes(all, n), 0);
 	before = batches();
-	since = clock_ns();
 	EXPECT_EQ(unregister_kprobes(all, n), 0);
 	EXPECT_LE(batches() - before, 20);
-	EXPECT_LT(clock_ns() - since, LONG_NS);
 
 	ASSERT_EQ(register_kprobes(all, n), 0);
 	before = batches();
-	since = clock_ns();
 	for (unsigned i = 0; i < SINGLE; i++)
 		EXPECT_EQ(unregister_kprobe(all[i]), 0);
 	EXPECT_LE(batches() - before, 4 * SINGLE);
-	EXPECT_LT(clock_ns() - since, LONG_NS);
 	EXPECT_EQ(unregister_kprobes(all + SINGLE, n - SINGLE), 0);
 	EXPECT_EQ(opt_set(mode), 0);
 	kfree(all);
