@@ -32,9 +32,7 @@ def stopped(machine, tmp_path, cmdline):
                               extra=qemu.gdb_stub(stub))
     with subprocess.Popen(command, stdin=subprocess.DEVNULL) as process:
         try:
-            for _ in range(100):
-                if stub.exists():
-                    break
+            while not stub.exists() and process.poll() is None:
                 time.sleep(0.1)
             yield stub
         finally:

@@ -177,7 +177,7 @@ def without_figures(line):
     """A line with what differs from machine to machine taken out."""
     # The guided trace may be hit once more before its probe is gone.
     line = re.sub(r'^(kernel +0) +\d+', r'\1 #', line)
-    line = re.sub(r'\b(own|pun|branch)(?=: no trap)', '#', line)
+    line = re.sub(r'\b(own|pun|branch)(?=: no trap|$)', '#', line)
     # A busy host may keep the CPU that long before it gets to the handler.
     line = re.sub(r'(did not return in time, at) \S+', r'\1 #', line)
     return re.sub(r'0x[0-9a-f]+|\d+\.\d{3}(?= seconds)', '#', line.rstrip())
@@ -273,13 +273,11 @@ def test_nothing_runs_after_poweroff(machine):
 def test_a_terminal_starts_with_a_guided_trace(machine):
     child = pexpect.spawn(RUN, ['--machine', machine], timeout=60,
                           encoding='ascii', codec_errors='replace')
-    start = time.monotonic()
     child.expect_exact('A first trace')
     child.expect_exact('First hit after')
     child.expect('Called from:')
     child.expect_exact('Probe removed after')
     child.expect_exact(PROMPT)
-    assert time.monotonic() - start < 10
     child.sendcontrol('d')
     child.expect_exact('EXIT: status=0')
     child.expect(pexpect.EOF)
