@@ -3,7 +3,10 @@
  * Waiting until nothing old is in use: what is waited for, and what is not. Code
  * outside of the image's text is a copy of a small loop, as slots are.
  */
+#include <arch/regs.h>
+#include <kernel/irq.h>
 #include <kernel/quiesce.h>
+#include <kernel/smp.h>
 #include <kernel/vm.h>
 #include <probe/kprobe.h>
 #include <probe/site.h>
@@ -109,7 +112,6 @@ static bool leave, left;
 
 static void run_far_loop(void *unused __unused)
 {
-	store_release(&in_loop, true);
 	far_loop(&leave);
 	store_release(&left, true);
 	/* Back in plain text, and still no sleep. */
@@ -120,7 +122,7 @@ static bool far_begin(void)
 {
 	void *code = vm_alloc_near(1, VM_READ | VM_EXEC);
 
-	returned = end = in_loop = leave = left = false;
+	returned = end = leave = left = false;
 	if (!code) {
 		FAIL("no executable page");
 		return false;
@@ -131,12 +133,32 @@ static bool far_begin(void)
 	return true;
 }
 
+static bool is_far_pc(unsigned long pc)
+{
+	return pc - (unsigned long)far_loop < PAGE_SIZE;
+}
+
 static bool is_far(struct thread *t)
 {
 	unsigned long pc = 0;
 
-	return sched_whereabouts(t, &pc) == THREAD_PREEMPTED &&
-	       pc - (unsigned long)far_loop < PAGE_SIZE;
+	return sched_whereabouts(t, &pc) == THREAD_PREEMPTED && is_far_pc(pc);
+}
+
+static void look_whether_far(void *far)
+{
+	const struct pt_regs *regs = irq_regs();
+
+	*(bool *)far = regs && is_far_pc(instruction_pointer(regs));
+}
+
+/* Preempted there, or running there on the last CPU. */
+static bool has_come(struct thread *t)
+{
+	bool far = false;
+
+	return is_far(t) ||
+	       (smp_call(last_cpu(), look_whether_far, &far) == 0 && far);
 }
 
 static void far_end(struct thread *runner, struct thread *waiter)
@@ -161,7 +183,8 @@ TEST(quiesce, a_thread_that_runs_in_a_slot_is_waited_for)
 		return;
 	stay_on(0);
 	runner = start_on(last_cpu(), run_far_loop, NULL);
-	WAIT_FOR(load_acquire(&in_loop));
+	if (runner)
+		WAIT_FOR(has_come(runner));
 	waiter = start_on(0, tasks, NULL);
 	thread_sleep(A_WHILE);
 	far_end(runner, waiter);
@@ -196,7 +219,8 @@ TEST(quiesce, a_probe_on_thread_sleep_does_not_see_the_wait)
 	EXPECT_EQ(register_kprobe(&p), 0);
 	stay_on(0);
 	runner = start_on(last_cpu(), run_far_loop, NULL);
-	WAIT_FOR(load_acquire(&in_loop));
+	if (runner)
+		WAIT_FOR(has_come(runner));
 	waiter = start_on(0, tasks_counted, NULL);
 	thread_sleep(A_WHILE);
 	EXPECT_FALSE(load_acquire(&returned));
