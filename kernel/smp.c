@@ -23,6 +23,8 @@
 #include <probe/hit.h>
 
 #define REPORT_NS (5 * NSEC_PER_SEC)
+/* A CPU that was started may be one that a busy host does not run yet. */
+#define START_NS (60 * NSEC_PER_SEC)
 
 struct call {
 	struct list_head link;
@@ -295,7 +297,7 @@ static int start(struct cpu *cpu)
 	err = arch_smp_start(cpu);
 	if (err)
 		return err;
-	limit = clock_ns() + REPORT_NS;
+	limit = clock_ns() + START_NS;
 	while (!READ_ONCE(cpu->online)) {
 		cpu_relax();
 		if (clock_ns() > limit)

@@ -18,7 +18,7 @@
 #define BYTES	    8 /* shown of the probed function */
 #define CALLERS_MAX 8
 #define BEAT_NS	    (50 * NSEC_PER_MSEC)
-#define PATIENCE_NS (5 * NSEC_PER_SEC)
+#define PATIENCE_NS (30 * NSEC_PER_SEC)
 
 /* The handler -------------------------------------------------------------- */
 
@@ -165,7 +165,7 @@ static void trace(void)
 			       PATIENCE_NS))
 		print_hit(armed);
 	else
-		monitor_fail(-ETIMEDOUT, "nobody came in five seconds");
+		monitor_fail(-ETIMEDOUT, "nobody came in half a minute");
 
 	unregister_kprobe(&probe);
 	monitor_print("  Probe removed after %lu hit%s; the code is as it"

@@ -20,7 +20,7 @@
 #define INIT_DELAY_US	 10000
 #define STARTUP_DELAY_US 200
 #define STARTUP_TRIES	 2
-#define STARTUP_WAIT_US	 2000000
+#define STARTUP_WAIT_US	 60000000 /* a busy host starts it when it likes */
 
 extern const u8 ap_trampoline[], ap_trampoline_end[];
 
