@@ -36,11 +36,12 @@ static __noprobe void resume_direct(struct cpu *cpu __unused,
 __noprobe void level_settle(struct cpu *cpu)
 {
 	struct hit *h = cpu->hits;
+	unsigned long stored = READ_ONCE(cpu->hit_levels);
 
-	if (likely(!level_is_direct(cpu)))
+	if (likely(stored <= HIT_LEVELS))
 		return;
 	/* In an NMI within these lines the same happens. */
-	h->regs = arch_detour_frame(cpu->hit_levels);
+	h->regs = arch_detour_frame(stored);
 	h->turn = &nobody;
 	h->resume = resume_direct;
 	h->stepping = h->faulting = false;

@@ -75,23 +75,25 @@ static int emit(struct detour *d)
 
 /*
  * What stands from @s on, or will when its change is done: that takes its own jump
- * out, and the one over several instructions of which it is one.
+ * out, and the one over several instructions of which it is one. Upwards, as what
+ * such a jump lays bare when it goes, others may change.
  */
 static void read_text(const struct site *s, u8 *text)
 {
-	struct site *at = site_at_or_below(s->addr);
+	struct site *here = site_at_or_below(s->addr), *at;
 	u8 coming[ARCH_PATCH_MAX];
 
 	memcpy(text, (const void *)s->addr, ARCH_JUMP_TEXT);
-	for (; at && at->addr + ARCH_JUMP_SIZE > s->addr; at = site_below(at)) {
+	for (at = here; at && at->addr + ARCH_JUMP_SIZE > s->addr;
+	     at = site_below(at)) {
 		const struct jump *j = at->detour ? &at->detour->jump : NULL;
 		unsigned long i = s->addr - at->addr;
 
 		if (j && j->len > i)
 			memcpy(text, j->old + i, j->len - i);
 	}
-	at = site_at_or_below(s->addr + ARCH_JUMP_TEXT - 1);
-	for (; at && at->addr > s->addr; at = site_below(at)) {
+	for (at = here ? site_above(here) : NULL;
+	     at && at->addr < s->addr + ARCH_JUMP_TEXT; at = site_above(at)) {
 		unsigned long i = at->addr - s->addr;
 
 		if (at->changed)

@@ -122,6 +122,11 @@ struct site *site_below(struct site *s)
 	return site_of_node(rb_prev(&s->node));
 }
 
+struct site *site_above(struct site *s)
+{
+	return site_of_node(rb_next(&s->node));
+}
+
 /* The @len bytes at @from, as far as they are among the @n at @addr. */
 static void lay_over(u8 *out, unsigned long addr, size_t n, unsigned long from,
 		     const u8 *bytes, unsigned len)

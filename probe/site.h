@@ -170,6 +170,7 @@ int __must_check site_decode(struct site_text *ahead, unsigned long pc,
 /* The last one at or below @addr, or NULL. */
 struct site *site_at_or_below(unsigned long addr);
 struct site *site_below(struct site *s); /* the one before, or NULL */
+struct site *site_above(struct site *s); /* ... behind */
 
 /*
  * A change of some sites: who was touched and what became garbage. site.c

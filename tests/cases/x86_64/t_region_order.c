@@ -98,3 +98,31 @@ TEST(region_order, a_jump_that_comes_inside_is_of_what_stands_there_then)
 	}
 	EXPECT_EQ(opt_set(before), 0);
 }
+
+/* It is read from what the region's jump covered, and from the breakpoint there. */
+TEST(region_order, a_jump_below_is_of_what_stands_inside_then)
+{
+	enum opt_mode before = opt_mode();
+	struct kprobe p = probe_of(region_slow1_at);
+	struct kprobe low = p, in = p;
+
+	p.addr = inside(region_slow1_at, 5);
+	low.addr = inside(region_slow1_at, 4);
+	in.addr = inside(region_slow1_at, 6);
+	in.flags = KPROBE_FLAG_NO_JUMP;
+	EXPECT_EQ(opt_set(OPT_EAGER), 0);
+	make_region(&p);
+	opt_wish(JUMP_NONE);
+	EXPECT_EQ(register_kprobe(&low), 0);
+	EXPECT_TRUE(is_region(p.addr));
+	EXPECT_EQ(register_kprobe(&in), 0);
+	EXPECT_FALSE(is_region(p.addr));
+	EXPECT_EQ(region_slow1((long)few, 1), 1);
+	EXPECT_EQ(p.nhit, 1);
+	EXPECT_EQ(low.nhit, 1);
+	EXPECT_EQ(in.nhit, 1);
+	EXPECT_EQ(unregister_kprobe(&in), 0);
+	EXPECT_EQ(unregister_kprobe(&low), 0);
+	remove_region(&p);
+	EXPECT_EQ(opt_set(before), 0);
+}
