@@ -215,12 +215,10 @@ TEST(patch, modes_have_names)
 	patch_mode_set(before);
 }
 
-/* While nobody else has something to change. */
 TEST(patch, batches_are_counted)
 {
 	struct patch_stats before, after;
 
-	mutex_lock(&probe_mutex);
 	prepare(0);
 	for (unsigned i = 0; i < 3; i++)
 		memcpy(patches[i].bytes, (const void *)patches[i].addr,
@@ -232,7 +230,6 @@ TEST(patch, batches_are_counted)
 	mutex_unlock(&probe_mutex);
 	EXPECT_EQ(after.patches, before.patches + 3);
 	EXPECT_EQ(after.batches, before.batches + 1);
-	mutex_unlock(&probe_mutex);
 }
 
 /* As if stale translations trapped now and then, with other traps in between. */
