@@ -38,6 +38,7 @@ import qemu                                             # noqa: E402
 from qemu import Machine                                # noqa: E402
 
 TAIL = 30               # console lines shown with a failure
+REPORT = 200            # and those of a panic: what it says stands first
 SILENCE = 240           # seconds without output that make a hang
 TOTAL = 1200            # seconds for one boot
 # Where the way to boot, the CPU or the byte order might matter; but not long:
@@ -81,6 +82,8 @@ class Transcript:
             self.feed('\n')
 
     def _line(self, line):
+        if line.startswith('panic: '):
+            self.tail = deque(self.tail, maxlen=TAIL + REPORT)
         self.tail.append(line)
         if m := RUNNING.match(line):
             self.running, self._notes = m[1], []

@@ -84,6 +84,9 @@ def test_noise_of_firmware_is_ignored():
 @pytest.mark.parametrize('name, console, status, machine, says', [
     ('crash', HEAD + START + '# running a.two\npanic: boom\nEXIT: status=1\n',
      X86_BAD, 'x86_64', 'ended in a.two without'),
+    ('long report', HEAD + START + '# running a.two\npanic: a long one\n' +
+     '  #0 somewhere\n' * 60 + 'EXIT: status=1\n',
+     X86_BAD, 'x86_64', 'panic: a long one'),
     ('triple fault', HEAD + START + '# running a.two\n',
      X86_RESET, 'x86_64', 'crashed in a.two: the machine reset itself'),
     ('reset after the end', GOOD, X86_RESET, 'x86_64', 'reset itself'),
