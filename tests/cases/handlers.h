@@ -34,11 +34,12 @@ static inline void null_post(struct kprobe *p __unused,
 	*(volatile int *)bad_address = 1;
 }
 
+/* A pause takes an emulator that counts instructions far longer than others do. */
 static inline int loop_pre(struct kprobe *p __unused,
 			   struct pt_regs *regs __unused)
 {
 	for (;;)
-		cpu_relax();
+		barrier();
 	return 0;
 }
 

@@ -388,7 +388,7 @@ static __noclone void land(void)
 {
 	repaired = true;
 	for (;;)
-		cpu_relax(); /* there is no way back from here */
+		barrier(); /* there is no way back from here */
 }
 
 TEST(isolate, a_fault_handler_may_send_its_handler_elsewhere)

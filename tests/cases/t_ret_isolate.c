@@ -37,7 +37,7 @@ static int loop(struct kretprobe_instance *ri __unused,
 		struct pt_regs *regs __unused)
 {
 	while (!bad_address)
-		cpu_relax();
+		barrier();
 	return 0;
 }
 
