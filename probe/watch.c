@@ -37,7 +37,7 @@ struct watcher {
 
 static DEFINE_PER_CPU(struct watcher, watchers);
 static struct mutex watch_mutex = MUTEX(watch_mutex);
-static u64 budget;
+u64 probe_watch_budget;
 
 /* The boot CPU's in NMIs; and has there ever been a timer for them? */
 static struct watcher nmi_watcher;
@@ -63,7 +63,7 @@ static void look_at(struct watched *w, struct cpu *cpu, u64 now)
 
 	if (turn != w->turn || turn == 0) {
 		*w = (struct watched){ .turn = turn, .since = now };
-	} else if (now - w->since >= READ_ONCE(budget)) {
+	} else if (now - w->since >= probe_budget()) {
 		/* Pairs with the acquire in probe_watch_nmi(). */
 		store_release(&per_cpu(overdue, cpu->id), turn);
 		/* It looks at itself in an NMI, and asks itself next. */
@@ -77,19 +77,19 @@ static void poll(struct watcher *w, const struct cpu *but)
 {
 	u64 now;
 
-	if (READ_ONCE(budget) == 0)
+	if (probe_budget() == 0)
 		return;
 	now = clock_ns();
 	if (now < w->next)
 		return;
-	w->next = now + budget / LOOKS;
+	w->next = now + probe_budget() / LOOKS;
 	for_each_cpu(cpu) {
 		if (cpu != but && READ_ONCE(cpu->online))
 			look_at(&w->cpus[cpu->id], cpu, now);
 	}
 }
 
-void probe_watch_poll(void)
+void probe_watch_look(void)
 {
 	poll(&this_cpu_ref(watchers), this_cpu());
 }
@@ -113,7 +113,8 @@ static void watch_here(void *arg __unused)
 
 	this_cpu_ref(watchers).next = 0;
 	timer_init(t, look, NULL);
-	timer_start(t, clock_ns() + budget / LOOKS, budget / LOOKS);
+	timer_start(t, clock_ns() + probe_budget() / LOOKS,
+		    probe_budget() / LOOKS);
 }
 
 /* From the first one on: one may be late. */
@@ -130,7 +131,7 @@ static bool nmi_timer_start(u64 ns)
 
 bool probe_budget_is_sure(void)
 {
-	return READ_ONCE(budget) && READ_ONCE(has_nmi_timer);
+	return probe_budget() && READ_ONCE(has_nmi_timer);
 }
 
 int probe_budget_set(u64 ns)
@@ -141,17 +142,12 @@ int probe_budget_set(u64 ns)
 		return -ENODEV;
 	}
 	for_each_cpu(cpu) {
-		if (budget != 0)
+		if (probe_budget() != 0)
 			timer_stop(&per_cpu(watchers, cpu->id).timer);
 	}
-	WRITE_ONCE(budget, ns);
+	WRITE_ONCE(probe_watch_budget, ns);
 	if (ns != 0)
 		smp_call_all(watch_here, NULL);
 	mutex_unlock(&watch_mutex);
 	return 0;
-}
-
-u64 probe_budget(void)
-{
-	return READ_ONCE(budget);
 }
