@@ -76,11 +76,15 @@ BOOT_OPTION(test, "GLOB,...",
 /* What the command line asks for: tests, monitor commands, or a person. */
 static int run(void)
 {
-	char glob[128];
-	int len = option_get(&boot_option_test, glob, sizeof(glob));
+	static char globs[512]; /* large */
+	int len = option_get(&boot_option_test, globs, sizeof(globs));
 
+	if (len == -E2BIG) {
+		pr_err("test: more than %zu characters", sizeof(globs) - 1);
+		return 1;
+	}
 	if (len >= 0)
-		return tests_run(glob, NULL) == 0 ? 0 : 1;
+		return tests_run(globs, NULL) == 0 ? 0 : 1;
 	return monitor_main(cmdline_tail(&boot_info)) == 0 ? 0 : 1;
 }
 

@@ -60,9 +60,40 @@ static __noclone unsigned long elsewhere(unsigned long x)
 	return x + 1;
 }
 
-static bool over, was_between;
+/* Has it the mutex when some are jumps already, and others not yet? */
+static bool was_between;
 
-/* Has its turn ever come when some were jumps already, and others not yet? */
+static void take_turn(void *arg __unused)
+{
+	mutex_lock(&probe_mutex);
+	was_between = is_jump_among(0, 50) != is_jump_among(nr - 50, nr);
+	mutex_unlock(&probe_mutex);
+}
+
+static void sync(void *arg __unused)
+{
+	EXPECT_EQ(opt_sync(), 0);
+}
+
+/* Both wait for the mutex, in this order. */
+static void take_turn_in_sync(void)
+{
+	struct thread *syncs, *takes;
+
+	was_between = false;
+	mutex_lock(&probe_mutex);
+	syncs = start_on(0, sync, NULL);
+	WAIT_FOR(!syncs || READ_ONCE(syncs->state) == THREAD_BLOCKED);
+	takes = start_on(0, take_turn, NULL);
+	WAIT_FOR(!takes || READ_ONCE(takes->state) == THREAD_BLOCKED);
+	mutex_unlock(&probe_mutex);
+	join(takes);
+	join(syncs);
+	EXPECT_TRUE(was_between);
+}
+
+static bool over;
+
 static void come_and_go(void *arg __unused)
 {
 	struct kprobe p = { .symbol_name = "t_opt.c:elsewhere",
@@ -71,8 +102,6 @@ static void come_and_go(void *arg __unused)
 	while (!READ_ONCE(over)) {
 		EXPECT_EQ(register_kprobe(&p), 0);
 		EXPECT_EQ(unregister_kprobe(&p), 0);
-		was_between |= is_jump_among(0, 50) !=
-			       is_jump_among(nr - 50, nr);
 	}
 }
 
@@ -84,26 +113,22 @@ TEST(opt, a_registration_has_its_turn_before_all_others_are_jumps)
 	probes = kcalloc(MANY, sizeof(*probes));
 	all = kcalloc(MANY, sizeof(*all));
 	ASSERT_TRUE(probes && all);
-	over = was_between = false;
+	over = false;
 	EXPECT_EQ(elsewhere(1), 2);
 	EXPECT_EQ(opt_set(OPT_OFF), 0);
 	choose_quiet_ones();
 	EXPECT_EQ(nr, MANY);
 	EXPECT_EQ(register_kprobes(all, nr), 0);
-	mutex_lock(&probe_mutex);
-	t = start_on(0, come_and_go, NULL);
-	WAIT_FOR(READ_ONCE(t->state) == THREAD_BLOCKED);
-	mutex_unlock(&probe_mutex);
-	EXPECT_EQ(opt_sync(), 0);
+	take_turn_in_sync();
+	EXPECT_TRUE(is_jump_among(0, 50));
 	/* It ends, however much comes meanwhile. */
+	t = start_on(0, come_and_go, NULL);
 	for (unsigned i = 0; i < 20; i++) {
 		thread_sleep(NSEC_PER_MSEC);
 		EXPECT_EQ(opt_sync(), 0);
 	}
 	WRITE_ONCE(over, true);
 	join(t);
-	EXPECT_TRUE(is_jump_among(0, 50));
-	EXPECT_TRUE(was_between);
 	EXPECT_EQ(unregister_kprobes(all, nr), 0);
 	EXPECT_EQ(opt_set(mode), 0);
 	kfree(all);

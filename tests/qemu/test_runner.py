@@ -150,6 +150,15 @@ def test_icount_runs_must_be_identical(tmp_path):
 
 
 @pytest.mark.parametrize('machine', ['x86_64', 'ppc64'])
+def test_more_globs_than_fit_are_refused(machine):
+    if not (BUILD / machine / 'kernel.elf').exists():
+        pytest.skip(f'build/{machine}/kernel.elf is not built')
+    code, out = run('--machine', machine, '--smp', '1', '--test', 'a,' * 300)
+    assert code == 1, out
+    assert 'test: more than 511 characters' in out
+
+
+@pytest.mark.parametrize('machine', ['x86_64', 'ppc64'])
 @pytest.mark.parametrize('case, says', [
     ('hangs', 'hangs in bad.hangs'),
     ('triple_faults', 'in bad.triple_faults'),
