@@ -53,7 +53,7 @@ struct thread {
 	bool detached;
 	unsigned long preempted_pc; /* where, if preempted by an interrupt */
 	u64 quiesce_seen;	    /* kernel/quiesce.c */
-	char probe_reason[96];	    /* kprobe_reason() */
+	char probe_reason[192];	    /* kprobe_reason() */
 };
 
 #define current arch_current()

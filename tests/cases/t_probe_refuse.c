@@ -69,6 +69,17 @@ TEST(probe_refuse, offsets_are_exact_and_bounded)
 	expect_refused(&p, -EINVAL, "no number");
 }
 
+TEST(probe_refuse,
+     a_reason_is_whole_also_with_a_name_as_long_as_that_of_this_one)
+{
+	struct kprobe p = { .pre_handler = good_pre, .offset = 0x100000 };
+
+	p.symbol_name = "test_probe_refuse_a_reason_is_whole_also_with_a_name_"
+			"as_long_as_that_of_this_one";
+	EXPECT_EQ(register_kprobe(&p), -EINVAL);
+	EXPECT_TRUE(strstr(kprobe_reason(), " bytes only"));
+}
+
 TEST(probe_refuse, places_that_are_no_code_are_refused)
 {
 	struct kprobe p = { .addr = (unsigned long)&target_calls,
