@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Handlers that do not return. A handler runs with interrupts off, so its own
- * CPU cannot notice; the timer interrupts of the others do, and so does a CPU
- * that waits for the others with interrupts off (kernel/stop.c). Each looks at
+ * CPU cannot notice; the timer interrupts of the others do, and so do CPUs that
+ * wait for others with interrupts off (kernel/stop.c). Each looks at
  * all CPUs now and then; where the same call of a handler is still under way
  * after the budget, it sends an NMI, in which the handler is abandoned
  * (probe/abandon.c). When the handlers of all CPUs hang, nobody is left to tell

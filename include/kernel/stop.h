@@ -18,7 +18,8 @@ int __must_check stop_machine(int (*fn)(void *arg), void *arg);
 
 /*
  * From @fn: returns when every CPU has serialised since the call. NMIs that had
- * come to those that stand still are over then.
+ * come to those that stand still are over then, and their looks for handlers that
+ * hang (probe_watch_poll()), too.
  */
 void stop_sync(void);
 
